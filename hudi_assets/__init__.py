@@ -1,0 +1,1 @@
+"""Event-time compaction for Apache Hudi merge-on-read tables, under Dagster."""

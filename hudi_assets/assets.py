@@ -1,0 +1,322 @@
+"""The four assets of a table. Each calls the engine once and says in its metadata what came of it.
+
+    mor_table → compaction_plan → ro_snapshot → freshness
+
+`ro_snapshot` and `freshness` are made by one step. So a failed blocking check of `ro_snapshot` stops whoever
+reads the read-optimized view, and never the publishing of a freshness that has fallen back.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dagster import (
+    AssetExecutionContext,
+    AssetKey,
+    AssetObservation,
+    AssetsDefinition,
+    AssetSpec,
+    Config,
+    DataVersion,
+    MaterializeResult,
+    MetadataValue,
+    ObserveResult,
+    OpExecutionContext,
+    TimeWindowPartitionsDefinition,
+    asset,
+    multi_asset,
+    observable_source_asset,
+)
+
+from hudi_assets import report
+from hudi_assets.engine.compaction_plan import STRATEGY
+from hudi_assets.engine.model import NoPlan, Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_assets.engine import HudiTable
+
+PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_HOUR_MS = 3_600_000
+
+
+class Batch(Protocol):
+    """One window of delivery: one partition of `mor_table`, one delta commit. Times: epoch ms UTC."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def start_ms(self) -> int: ...
+    @property
+    def end_ms(self) -> int: ...
+
+
+@runtime_checkable
+class BatchSource(Protocol):
+    """Where a table's rows come from, window by window."""
+
+    @property
+    def schema(self) -> "pa.Schema": ...
+    @property
+    def batches(self) -> Sequence[Any]: ...
+    def rows(self, batch: Any) -> "pa.Table": ...
+
+
+@dataclass(frozen=True)
+class TableAssets:
+    """A table's names in Dagster and its limits, as its YAML block says. Times in ms of event time."""
+
+    name: str
+    description: str | None
+    ro_view: str
+    rt_view: str
+    compact_every_ms: int
+    freshness_slo_ms: int | None
+    sensor_name: str
+    sensor_interval: int
+    sensor_running: bool
+
+    def key(self, asset_name: str) -> AssetKey:
+        return AssetKey([self.name, asset_name])
+
+    @property
+    def resource_key(self) -> str:
+        return f"{self.name}_table"
+
+    @property
+    def pool(self) -> str:
+        """Dagster's concurrency key. The instance allows one run at a time in each pool."""
+        return f"hudi_{self.name}"
+
+    @property
+    def run_tags(self) -> dict[str, str]:
+        return {"hudi_assets/table": self.name}
+
+    def open(self, context: Any) -> "HudiTable":
+        table: HudiTable = getattr(context.resources, self.resource_key).open()
+        return table
+
+
+class CompactionConfig(Config):
+    """For the Launchpad. Without a threshold: the table's clock minus the data latency."""
+
+    threshold: str | None = None
+    """Event time up to which to compact: ISO-8601 (UTC if it names no zone) or epoch milliseconds."""
+    data_latency: str | None = None
+    """From event to commit, as `2h`, for this run only."""
+    dry_run: bool = False
+    """Show the plan and write nothing."""
+
+
+def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
+    """The source's windows as partitions; a batch's id is its partition key.
+
+    The windows must be whole hours that divide a day, without gaps. Raises ValueError otherwise.
+    """
+    first, last = source.batches[0], source.batches[-1]
+    hours, rest = divmod(first.end_ms - first.start_ms, _HOUR_MS)
+    if rest or not hours or 24 % hours:
+        raise ValueError(
+            f"a batch of {first.end_ms - first.start_ms} ms: whole hours that divide a day, please"
+        )
+    partitions = TimeWindowPartitionsDefinition(
+        start=datetime.fromtimestamp(first.start_ms / 1000, UTC),
+        end=datetime.fromtimestamp(last.end_ms / 1000, UTC),
+        cron_schedule="0 0 * * *" if hours == 24 else f"0 */{hours} * * *",
+        fmt=PARTITION_FORMAT,
+        timezone="UTC",
+    )
+    if partitions.get_first_partition_key() != first.id or partitions.get_last_partition_key() != last.id:
+        raise ValueError(
+            f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows"
+        )
+    return partitions
+
+
+def ingestion_asset(
+    table: TableAssets, source: BatchSource, partitions: TimeWindowPartitionsDefinition
+) -> AssetsDefinition:
+    """`mor_table`: one partition is one batch is one delta commit; a batch is never committed twice."""
+
+    @asset(
+        key=table.key("mor_table"),
+        partitions_def=partitions,
+        description=table.description,
+        required_resource_keys={"spark", table.resource_key},
+        pool=table.pool,
+        kinds={"hudi", "spark"},
+        group_name=table.name,
+    )
+    def mor_table(context: AssetExecutionContext) -> MaterializeResult:
+        batch = next(batch for batch in source.batches if batch.id == context.partition_key)
+        hudi = getattr(context.resources, table.resource_key).open_or_create(source.schema)
+        started = time.monotonic()
+        earlier = hudi.committed_batches()
+        if batch.id in earlier:
+            context.log.info(
+                f"Batch {batch.id} is committed already, at {earlier[batch.id]}: nothing written."
+            )
+        rows = source.rows(batch)
+        spark = context.resources.spark.spark_session
+        # A batch that comes out of order must not turn the table's clock back.
+        clock = (
+            max(batch.end_ms, hudi.now_ms()) if earlier and hudi.config.clock == "commit" else batch.end_ms
+        )
+        result = hudi.upsert(
+            spark,
+            _dataframe(spark, rows),
+            clock_time=datetime.fromtimestamp(clock / 1000, UTC),
+            batch_id=batch.id,
+        )
+        if result.late_records:
+            context.log.warning(
+                f"{result.late_records} late records, at or below the freshness: it falls back until they "
+                "are compacted."
+            )
+        metadata = report.commit_metadata(result, delivered=len(rows), already=batch.id in earlier)
+        metadata |= {"seconds": round(time.monotonic() - started, 3)}
+        return MaterializeResult(metadata=metadata | report.schema_metadata(hudi))
+
+    return mor_table
+
+
+def external_table_asset(table: TableAssets) -> AssetsDefinition:
+    """`mor_table` of a table that others write: observed, its newest commit is its data version."""
+
+    @observable_source_asset(
+        key=table.key("mor_table"),
+        description=table.description,
+        required_resource_keys={table.resource_key},
+        group_name=table.name,
+    )
+    def mor_table(context: OpExecutionContext) -> ObserveResult:
+        hudi = table.open(context)
+        stats = hudi.stats()
+        return ObserveResult(
+            data_version=DataVersion(stats.last_commit or "none"),
+            metadata=report.stats_metadata(stats, hudi.now_ms()) | report.schema_metadata(hudi),
+        )
+
+    # A source asset; Definitions takes both, the type says only one.
+    return mor_table  # type: ignore[return-value]
+
+
+def compaction_plan_asset(table: TableAssets) -> AssetsDefinition:
+    """`compaction_plan`: a published plan, or nothing with the reason, and then what follows is skipped."""
+
+    @asset(
+        key=table.key("compaction_plan"),
+        deps=[table.key("mor_table")],
+        output_required=False,
+        description="A compaction plan on event time. Nothing due: no output, and the reason in the log.",
+        required_resource_keys={table.resource_key},
+        pool=table.pool,
+        kinds={"hudi"},
+        group_name=table.name,
+    )
+    def compaction_plan(
+        context: AssetExecutionContext, config: CompactionConfig
+    ) -> Iterator[MaterializeResult]:
+        hudi = table.open(context)
+        for sentence in () if config.dry_run else hudi.recover():
+            context.log.warning(sentence)
+        plan = _pending_or_new_plan(context, hudi, config)
+        if isinstance(plan, NoPlan):
+            _observe(context, f"Nothing to compact: {plan.reason}", {})
+            return
+        metadata = report.plan_metadata(hudi, plan)
+        if config.dry_run:
+            _observe(context, "Dry run: this plan was not published.", metadata)
+            return
+        yield MaterializeResult(metadata=metadata)
+
+    return compaction_plan
+
+
+def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
+    """`ro_snapshot` (executes the pending plan) and `freshness` (publishes the promise), in one step."""
+    ro_snapshot, freshness = table.key("ro_snapshot"), table.key("freshness")
+
+    @multi_asset(
+        name=f"{table.name}__read_optimized",
+        specs=[
+            AssetSpec(
+                ro_snapshot,
+                deps=[table.key("compaction_plan")],
+                skippable=True,
+                description="The read-optimized view after the pending plan was executed: plain Parquet.",
+                kinds={"hudi", "spark", "parquet"},
+                group_name=table.name,
+            ),
+            AssetSpec(
+                freshness,
+                deps=[ro_snapshot],
+                skippable=True,
+                description=(
+                    "The event time up to which the read-optimized view is complete, published as properties "
+                    f"of {table.ro_view} and {table.rt_view} in Spark's catalog."
+                ),
+                kinds={"hudi", "spark"},
+                group_name=table.name,
+            ),
+        ],
+        can_subset=True,
+        required_resource_keys={"spark", "catalog", table.resource_key},
+        pool=table.pool,
+    )
+    def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
+        hudi = table.open(context)
+        spark = context.resources.spark.spark_session
+        if ro_snapshot in context.selected_asset_keys:
+            plan = unfinished_plan(hudi)
+            if plan is None:
+                context.log.info("No compaction is pending: the read-optimized view stays as it is.")
+            else:
+                result = hudi.execute_compaction(spark, plan.instant)
+                yield MaterializeResult(ro_snapshot, metadata=report.compaction_metadata(hudi, plan, result))
+        if freshness in context.selected_asset_keys:
+            promise = hudi.freshness()
+            properties = context.resources.catalog.publish(
+                spark, hudi, promise, ro=table.ro_view, rt=table.rt_view
+            )
+            yield MaterializeResult(freshness, metadata=report.freshness_metadata(hudi, promise, properties))
+
+    return read_optimized
+
+
+def unfinished_plan(hudi: "HudiTable") -> Plan | None:
+    """Our own plan that is published and not executed yet. Those of other engines are theirs to execute."""
+    pending = hudi.pending_plan()
+    return pending if pending is not None and pending.strategy == STRATEGY else None
+
+
+def _pending_or_new_plan(
+    context: AssetExecutionContext, hudi: "HudiTable", config: CompactionConfig
+) -> Plan | NoPlan:
+    """A plan that an earlier run published and did not finish comes first: nothing else can start."""
+    pending = unfinished_plan(hudi)
+    if pending is not None and not config.dry_run:
+        context.log.warning(
+            f"Going on with the compaction {pending.instant}, planned earlier and not finished."
+        )
+        return pending
+    return hudi.plan_compaction(
+        threshold=config.threshold, data_latency=config.data_latency, dry_run=config.dry_run
+    )
+
+
+def _observe(context: AssetExecutionContext, reason: str, metadata: dict[str, Any]) -> None:
+    context.log.info(reason)
+    context.log_event(
+        AssetObservation(context.asset_key, metadata={"reason": MetadataValue.text(reason)} | metadata)
+    )
+
+
+def _dataframe(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
+    # Spark 4 takes Arrow as it is; 3.5 by way of pandas.
+    taken: Any = rows if int(spark.version.split(".")[0]) >= 4 else rows.to_pandas()
+    return spark.createDataFrame(taken)

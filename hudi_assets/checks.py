@@ -1,0 +1,184 @@
+"""Asset checks: what is promised of a table, looked at again.
+
+Each `find_…` function takes what it looks at and returns findings in words, so that a test can show it
+failing; the checks below wire them to the assets. A check that fails names at most 20 findings.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetKey,
+    DagsterInstance,
+    MetadataValue,
+    asset_check,
+)
+
+from hudi_assets.assets import TableAssets
+from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile
+from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.report import MAX_ROWS, duration
+
+FRESHNESS_METADATA = "freshness_ms"
+_MAGIC = b"#HUDI#"
+
+
+def find_pre_threshold_logs(bars: Iterable[LogBar], threshold: int) -> list[str]:
+    """Remaining log files that may hold an event time at or below the last compaction's threshold."""
+    return [
+        f"{bar.partition}/{bar.name}: "
+        + ("event times unknown" if bar.min_event_time is None else f"begins at {iso(bar.min_event_time)}")
+        for bar in bars
+        if not bar.compacted and (bar.min_event_time is None or bar.min_event_time <= threshold)
+    ]
+
+
+def find_unresolved(storage: Storage, carried_over: Iterable[CarryOver]) -> list[str]:
+    """Carried-over log files that do not open as Hudi log files, or differ in size from what they show."""
+    found = []
+    for carry in carried_over:
+        try:
+            size = storage.size(carry.link)
+            magic = storage.read_at(carry.link, 0, len(_MAGIC))
+        except OSError as error:
+            found.append(f"{carry.link}: {error.strerror or error}, shows {carry.target}")
+            continue
+        if size and magic != _MAGIC:
+            found.append(f"{carry.link}: not a Hudi log file, shows {carry.target}")
+        # The original may be cleaned by now where the carried-over file is a hard link or a copy.
+        elif storage.exists(carry.target) and storage.size(carry.target) != size:
+            found.append(f"{carry.link}: {size} bytes, but {carry.target} has {storage.size(carry.target)}")
+    return found
+
+
+def find_at_or_below(
+    event_times: Iterable[tuple[LogFile, pa.ChunkedArray]], freshness: int
+) -> tuple[list[str], int]:
+    """(log files with a record at or below the freshness, records looked at). A null event time counts."""
+    found, looked_at = [], 0
+    for log, times in event_times:
+        looked_at += len(times)
+        # A comparison with null is null, and a missing event time could be anything.
+        count = pc.sum(pc.fill_null(pc.less_equal(times, freshness), True)).as_py() or 0
+        if count:
+            found.append(
+                f"{log.path}: {count} of {len(times)} records, smallest {iso(pc.min(times).as_py())}"
+            )
+    return found, looked_at
+
+
+def find_beyond_slo(freshness: Freshness, now: int, slo: int) -> list[str]:
+    """Why the freshness is not within `slo` ms of the clock."""
+    if freshness.freshness is None:
+        return [f"no freshness can be stated: {freshness.reason}"]
+    behind = now - freshness.freshness
+    return [f"{duration(behind)} behind the clock, allowed are {duration(slo)}"] if behind > slo else []
+
+
+def table_checks(table: TableAssets) -> list[AssetChecksDefinition]:
+    """The checks of one table, on `ro_snapshot` and `freshness`."""
+    checks = [_no_pre_threshold_logs(table), _carried_over_logs_resolve(table), _ro_complete(table)]
+    if table.freshness_slo_ms is not None:
+        checks.append(_freshness_within_slo(table, table.freshness_slo_ms))
+    return checks
+
+
+def _no_pre_threshold_logs(table: TableAssets) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("ro_snapshot"),
+        name="no_pre_threshold_logs",
+        blocking=True,
+        description="No remaining log file reaches down to the last compaction's threshold.",
+        required_resource_keys={table.resource_key},
+    )
+    def no_pre_threshold_logs(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        hudi = table.open(context)
+        threshold = hudi.freshness().threshold
+        if threshold is None:
+            return _result([], {"reason": "no event-time compaction has completed yet"})
+        return _result(find_pre_threshold_logs(hudi.log_bars(), threshold), {"threshold": iso(threshold)})
+
+    return no_pre_threshold_logs
+
+
+def _carried_over_logs_resolve(table: TableAssets) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("ro_snapshot"),
+        name="carried_over_logs_resolve",
+        description="Every carried-over log file opens and is what it stands for.",
+        required_resource_keys={table.resource_key},
+    )
+    def carried_over_logs_resolve(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        hudi = table.open(context)
+        carried = hudi.carried_over()
+        return _result(find_unresolved(open_storage(hudi.path), carried), {"carried_over_logs": len(carried)})
+
+    return carried_over_logs_resolve
+
+
+def _ro_complete(table: TableAssets) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("freshness"),
+        name="ro_complete_below_freshness",
+        description=(
+            "Reads the event time of every record of every remaining log file: none is at or below the "
+            "freshness that was published."
+        ),
+        required_resource_keys={table.resource_key},
+    )
+    def ro_complete_below_freshness(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        promised = published_freshness(context.instance, table.key("freshness"))
+        if promised is None:
+            return _result([], {"reason": "no freshness is published: nothing is promised"})
+        found, looked_at = find_at_or_below(table.open(context).log_event_times(), promised)
+        return _result(found, {"freshness": iso(promised), "records_read": looked_at})
+
+    return ro_complete_below_freshness
+
+
+def _freshness_within_slo(table: TableAssets, slo: int) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("freshness"),
+        name="freshness_within_slo",
+        description=f"The freshness lies at most {duration(slo)} behind the table's clock.",
+        required_resource_keys={table.resource_key},
+    )
+    def freshness_within_slo(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        hudi = table.open(context)
+        promise, now = hudi.freshness(), hudi.now_ms()
+        metadata = {"freshness": iso(promise.freshness) or "null", "now": iso(now), "slo": duration(slo)}
+        return _result(find_beyond_slo(promise, now, slo), metadata, AssetCheckSeverity.WARN)
+
+    return freshness_within_slo
+
+
+def published_freshness(instance: DagsterInstance, key: AssetKey) -> int | None:
+    """The freshness (epoch ms) of the asset's last materialization; None when none was promised."""
+    event = instance.get_latest_materialization_event(key)
+    if event is None or event.asset_materialization is None:
+        return None
+    value = event.asset_materialization.metadata.get(FRESHNESS_METADATA)
+    return value.value if value is not None and isinstance(value.value, int) else None
+
+
+def _result(
+    findings: list[str],
+    metadata: dict[str, Any],
+    severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
+) -> AssetCheckResult:
+    shown = "\n".join(f"- {finding}" for finding in findings[:MAX_ROWS])
+    more = f"\n- and {len(findings) - MAX_ROWS} more" if len(findings) > MAX_ROWS else ""
+    details = {"findings": MetadataValue.md(shown + more)} if findings else {}
+    return AssetCheckResult(
+        passed=not findings,
+        severity=severity,
+        description=findings[0] if findings else None,
+        metadata={**metadata, **details, "findings_count": len(findings)},
+    )

@@ -1,0 +1,151 @@
+"""One YAML block per table becomes its assets, checks, job and sensor.
+
+A block says either where rows come from (`source`: a batch source, for tables this platform writes) or
+`external: true`, for tables that others write. `docs/` describes every field; `defs/flights/defs.yaml` is
+the example.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable
+from pydantic import Field, field_validator, model_validator
+
+from hudi_assets.assets import (
+    BatchSource,
+    TableAssets,
+    compaction_plan_asset,
+    external_table_asset,
+    ingestion_asset,
+    partitions_of,
+    read_optimized_assets,
+)
+from hudi_assets.checks import table_checks
+from hudi_assets.engine.event_time import parse_latency
+from hudi_assets.sensors import compaction_job, event_time_trigger
+from resources.table import TableResource
+
+
+class SourceModel(Model, Resolvable):
+    """A batch source: the Python path of a class and the arguments it is made with."""
+
+    type: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def load(self) -> BatchSource:
+        module, _, name = self.type.rpartition(".")
+        try:
+            made = getattr(importlib.import_module(module), name)(**self.options)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(f"source.type: no class at {self.type!r}: {error}") from error
+        if not isinstance(made, BatchSource):
+            raise TypeError(f"source.type: {self.type!r} has not got batches, rows and schema")
+        return made
+
+
+class SensorModel(Model, Resolvable):
+    name: str | None = None
+    minimum_interval_seconds: int = 60
+    running: bool = True
+
+
+class HudiTableComponent(Component, Model, Resolvable):
+    """A Hudi merge-on-read table that is compacted on event time and says how fresh its RO view is."""
+
+    name: str
+    path: str
+    description: str | None = None
+    source: SourceModel | None = None
+    external: bool = False
+
+    # Used when the table is created; a table that exists keeps its own.
+    record_key: list[str] = Field(default_factory=list)
+    ordering_field: str | None = None
+    event_time_field: str | None = None
+    partition_fields: list[str] = Field(default_factory=list)
+    buckets: int = 4
+    clock: str = "system"
+
+    data_latency: str | None = None
+    """From event to commit, as `2h`: everything older is committed. None: the table's own."""
+    compact_every: str = "1h"
+    """By how much, in event time, the threshold moves on before the sensor asks for a compaction."""
+    freshness_slo: str | None = None
+    """By how much the freshness may lie behind the clock, as `6h`. None: no such check."""
+    writers: str | None = None
+    """`stopped` or `locked`: what the owner of an external table says about its other writers."""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """`hoodie.*` and `hudi_assets.*` keys that go over the table's own."""
+    ro_view: str | None = None
+    rt_view: str | None = None
+    sensor: SensorModel = Field(default_factory=SensorModel)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_an_identifier(cls, name: str) -> str:
+        if not name.isidentifier():
+            raise ValueError(f"name: {name!r} must be letters, digits and underscores")
+        return name
+
+    @field_validator("data_latency", "compact_every", "freshness_slo")
+    @classmethod
+    def _is_a_latency(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_latency(text)
+        return text
+
+    @model_validator(mode="after")
+    def _source_or_external(self) -> HudiTableComponent:
+        if self.external == (self.source is not None):
+            raise ValueError(f"table {self.name}: say either `source` or `external: true`")
+        return self
+
+    def build_defs(self, context: ComponentLoadContext) -> Definitions:
+        table = self._table_assets()
+        checks = table_checks(table)
+        job = compaction_job(table)
+        return Definitions(
+            assets=[self._mor_table(table), compaction_plan_asset(table), read_optimized_assets(table)],
+            asset_checks=checks,
+            jobs=[job],
+            sensors=[event_time_trigger(table, job)],
+            resources={table.resource_key: self._resource()},
+        )
+
+    def _mor_table(self, table: TableAssets) -> AssetsDefinition:
+        if self.source is None:
+            return external_table_asset(table)
+        source = self.source.load()
+        return ingestion_asset(table, source, partitions_of(source))
+
+    def _table_assets(self) -> TableAssets:
+        return TableAssets(
+            name=self.name,
+            description=self.description,
+            ro_view=self.ro_view or f"{self.name}_ro",
+            rt_view=self.rt_view or f"{self.name}_rt",
+            compact_every_ms=parse_latency(self.compact_every),
+            freshness_slo_ms=None if self.freshness_slo is None else parse_latency(self.freshness_slo),
+            sensor_name=self.sensor.name or f"{self.name}_event_time_trigger",
+            sensor_interval=self.sensor.minimum_interval_seconds,
+            sensor_running=self.sensor.running,
+        )
+
+    def _resource(self) -> TableResource:
+        settings = dict(self.settings)
+        if self.writers:
+            settings["hudi_assets.writers"] = self.writers
+        return TableResource(
+            name=self.name,
+            path=self.path,
+            settings=settings,
+            data_latency=self.data_latency,
+            record_key=self.record_key,
+            ordering_field=self.ordering_field,
+            event_time_field=self.event_time_field,
+            partition_fields=self.partition_fields,
+            buckets=self.buckets,
+            clock=self.clock,
+        )

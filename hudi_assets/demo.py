@@ -1,0 +1,344 @@
+"""What `make run` does: replays the stream of flights through Dagster, and shows what came of it.
+
+    python -m hudi_assets.demo [--days 14] [--verify]
+
+Every batch is a run of `flights/mor_table` on its partition; after it the sensor ticks, and what it asks for
+runs too. All of it happens on the instance that `make ui` shows, with one Spark for the whole replay.
+A table that holds fewer days than asked for is continued; one that holds them all is started over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dagster import AssetKey, DagsterRun, DagsterRunStatus
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hudi_assets.driver import Driver, Tick
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.event_time import iso
+from hudi_assets.flights import Batch, FlightStream
+from hudi_assets.home import dagster_home, home, project_root
+from hudi_assets.report import duration
+from resources.spark import SparkResource
+
+if TYPE_CHECKING:
+    from dagster import EventLogEntry
+    from pyspark.sql import DataFrame, SparkSession
+
+SENSOR = "event_time_trigger"
+MOR_TABLE, RO_SNAPSHOT, FRESHNESS, PLAN = (
+    AssetKey(["flights", name]) for name in ("mor_table", "ro_snapshot", "freshness", "compaction_plan")
+)
+BATCH_HOURS = 3
+_MOST_FAILURES = 3
+_RESULTS = ("instant", "threshold", "logs_compacted", "logs_remaining", "rows_written", "seconds")
+
+
+class DemoFailed(Exception):
+    """The replay cannot go on; the message says why and where to look."""
+
+
+@dataclass
+class Summary:
+    """What a replay did; its JSON is `.hudi-assets/last-run.json`."""
+
+    days: int
+    mode: str
+    batches: int = 0
+    rows: int = 0
+    late_records: int = 0
+    fallbacks_published: int = 0
+    failed_runs: int = 0
+    compactions: list[dict[str, Any]] = field(default_factory=list)
+    checks_passed: int = 0
+    checks_failed: list[str] = field(default_factory=list)
+    queries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    freshness: str | None = None
+    violations: int | None = None
+    seconds: float = 0.0
+
+
+class Replay:
+    """One replay of the stream on one instance."""
+
+    def __init__(self, driver: Driver, summary: Summary, oracle: Callable[..., Any] | None) -> None:
+        self.driver = driver
+        self.summary = summary
+        self.oracle = oracle
+        self._failures = 0
+
+    def ingest(self, batch: Batch) -> None:
+        """Materialize the batch's partition; a run that failed is tried again before anything follows."""
+        while True:
+            run = self.driver.materialize([MOR_TABLE], batch.id)
+            if self._succeeded(run):
+                break
+        metadata = self._metadata(run, MOR_TABLE)
+        self.summary.batches += 1
+        self.summary.rows += metadata["dagster/row_count"]
+        self.summary.late_records += metadata["late_records"]
+
+    def tick(self, batch: Batch) -> Tick:
+        """Let the sensor look at the table, and take note of the runs that it asked for."""
+        tick = self.driver.tick(SENSOR)
+        if tick.status.value == "FAILURE":
+            self._count_failure(f"the sensor's tick failed: {tick.reason}")
+        for run in tick.runs:
+            if self._succeeded(run):
+                self._note(run, batch)
+        return tick
+
+    def _note(self, run: DagsterRun, batch: Batch) -> None:
+        self._note_checks(run)
+        compacted = self._metadata(run, RO_SNAPSHOT)
+        if not compacted:
+            self.summary.fallbacks_published += 1
+            return
+        promised = self._metadata(run, FRESHNESS)
+        entry = {name: compacted[name] for name in _RESULTS}
+        entry |= {"freshness": promised["freshness"], "why": run.tags.get("hudi_assets/reason")}
+        if self.oracle is not None:
+            outcome = self.oracle(
+                open_table().read_optimized_files(), promised.get("freshness_ms"), batch.end_ms
+            )
+            entry["violations"] = len(outcome.violations)
+            self.summary.violations = (self.summary.violations or 0) + len(outcome.violations)
+        self.summary.compactions.append(entry)
+
+    def _note_checks(self, run: DagsterRun) -> None:
+        for entry in self.driver.instance.all_logs(run.run_id):
+            event = entry.dagster_event
+            if event is None or event.event_type_value != "ASSET_CHECK_EVALUATION":
+                continue
+            evaluation = event.asset_check_evaluation_data
+            if evaluation.passed:
+                self.summary.checks_passed += 1
+            else:
+                self.summary.checks_failed.append(
+                    f"{evaluation.check_name} ({evaluation.severity.value}): {evaluation.description}"
+                )
+
+    def _metadata(self, run: DagsterRun, key: AssetKey) -> dict[str, Any]:
+        """The metadata of what the run materialized of this asset; empty if it did not."""
+        event: EventLogEntry | None = self.driver.instance.get_latest_materialization_event(key)
+        if event is None or event.run_id != run.run_id or event.asset_materialization is None:
+            return {}
+        return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
+    def _succeeded(self, run: DagsterRun) -> bool:
+        if run.status is DagsterRunStatus.SUCCESS:
+            self._failures = 0
+            return True
+        self.summary.failed_runs += 1
+        self._count_failure(f"run {run.run_id[:8]} ended as {run.status.value}")
+        return False
+
+    def _count_failure(self, what: str) -> None:
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES:
+            raise DemoFailed(
+                f"{what}, the {self._failures}. failure in a row. `make ui` shows the runs' logs."
+            )
+
+
+def table_path() -> Path:
+    return home() / "warehouse" / "flights"
+
+
+def open_table() -> HudiTable:
+    return HudiTable.open(str(table_path()))
+
+
+def committed() -> set[str]:
+    """The ids of the batches that the table holds."""
+    return set(open_table().committed_batches()) if (table_path() / ".hoodie").is_dir() else set()
+
+
+def start_over(driver: Driver, spark: SparkSession) -> None:
+    """Remove the table, its views, and what the instance knows of its assets. Runs and ticks stay."""
+    for view in ("flights_ro", "flights_rt"):
+        spark.sql(f"DROP VIEW IF EXISTS {view}")
+    spark.sql("DROP TABLE IF EXISTS flights_rt_source")
+    shutil.rmtree(table_path(), ignore_errors=True)
+    driver.instance.wipe_assets([MOR_TABLE, PLAN, RO_SNAPSHOT, FRESHNESS])
+
+
+def replay(days: int, console: Console, *, verify: bool) -> Summary:
+    """The whole of it; raises DemoFailed when it cannot go on."""
+    batches = FlightStream(days=days, batch_hours=BATCH_HOURS).batches
+    started = time.monotonic()
+    with Driver(dagster_home()) as driver:
+        abandoned = driver.fail_abandoned_runs()
+        if abandoned:
+            console.print(f"{abandoned} runs of an interrupted replay were marked as failed.")
+        console.print("Starting Spark and the catalog …", style="dim")
+        spark: SparkSession = SparkResource().spark_session
+        done = committed()
+        todo = [batch for batch in batches if batch.id not in done]
+        summary = Summary(days, _mode(done, todo))
+        console.print(_announcement(summary.mode, done, days), soft_wrap=True)
+        if summary.mode != "continued":
+            start_over(driver, spark)
+            todo = batches
+        _run_batches(Replay(driver, summary, _oracle() if verify else None), todo, console)
+        summary.queries = compare_queries(spark)
+        summary.freshness = iso(open_table().freshness().freshness)
+    summary.seconds = round(time.monotonic() - started, 1)
+    return summary
+
+
+def _mode(done: set[str], todo: Sequence[Batch]) -> str:
+    if not done:
+        return "new"
+    return "continued" if todo else "started over"
+
+
+def _announcement(mode: str, done: set[str], days: int) -> str:
+    if mode == "new":
+        return f"A new table at {table_path()}: {days} days of flights."
+    if mode == "continued":
+        return f"Continuing the table at {table_path()}: it holds {len(done)} batches."
+    return f"The table at {table_path()} holds all {days} days already: starting over with a new one."
+
+
+def _run_batches(replaying: Replay, todo: Sequence[Batch], console: Console) -> None:
+    progress = Progress(
+        TextColumn("{task.description:<26}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[said]}"),
+        console=console,
+    )
+    with progress:
+        task = progress.add_task("flights", total=len(todo), said="")
+        for batch in todo:
+            progress.update(task, description=f"clock {iso(batch.end_ms)}")
+            replaying.ingest(batch)
+            _show(progress, task, replaying.tick(batch), replaying.summary)
+            progress.advance(task)
+
+
+def _show(progress: Progress, task: TaskID, tick: Tick, summary: Summary) -> None:
+    if tick.runs:
+        last = summary.compactions[-1]["freshness"] if summary.compactions else "none yet"
+        progress.update(task, said=f"{len(summary.compactions)} compactions, fresh to {last}")
+
+
+def compare_queries(spark: SparkSession) -> dict[str, dict[str, Any]]:
+    """The same aggregation over both views: rows, seconds (median of three after a first), newest event."""
+    table = open_table()
+    now, fresh = table.now_ms(), table.freshness().freshness
+    return {
+        "read_optimized": _measure(lambda: spark.table("flights_ro"))
+        | {"complete_to": iso(fresh), "behind": duration(now - fresh) if fresh is not None else None},
+        "snapshot": _measure(lambda: table.snapshot(spark))
+        | {"complete_to": iso(now), "behind": duration(0)},
+    }
+
+
+def _measure(view: Callable[[], DataFrame]) -> dict[str, Any]:
+    times, rows = [], 0
+    for _ in range(4):
+        started = time.monotonic()
+        counted = view().groupBy("origin").agg({"*": "count", "dep_delay": "avg"}).collect()
+        times.append(time.monotonic() - started)
+        rows = sum(row["count(1)"] for row in counted)
+    return {"rows": rows, "seconds": round(sorted(times[1:])[1], 3)}
+
+
+def _oracle() -> Callable[..., Any]:
+    """The independent check of the tests, which works the stream out again from the source CSV."""
+    path = project_root() / "tests" / "oracle" / "flights_oracle.py"
+    spec = importlib.util.spec_from_file_location("flights_oracle", path)
+    if not path.exists() or spec is None or spec.loader is None:
+        raise DemoFailed(f"--verify needs {path}, which a source tree has")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    check: Callable[..., Any] = module.check
+    return check
+
+
+def show(summary: Summary, console: Console) -> None:
+    console.print(_compaction_table(summary))
+    console.print(_query_table(summary))
+    console.print(
+        f"{summary.batches} batches, {summary.rows} rows, {summary.late_records} of them late, "
+        f"{summary.fallbacks_published} times a fallen-back freshness was published; "
+        f"checks: {summary.checks_passed} passed, {len(summary.checks_failed)} failed; {summary.seconds} s."
+    )
+    for failed in sorted(set(summary.checks_failed))[:5]:
+        console.print(f"  {failed}", style="yellow", soft_wrap=True)
+    if summary.violations is not None:
+        console.print(f"Against the source CSV, at every compaction: {summary.violations} violations.")
+    console.print(
+        "\nWhere to look next:\n"
+        "  make ui     Dagster: the asset graph, the sensor's ticks, the checks, the event-time picture\n"
+        "  make sql    spark-sql on the same catalog: SHOW TBLPROPERTIES flights_ro\n"
+        f"  .venv/bin/hudi-assets status {table_path()}\n"
+        f"  {home() / 'last-run.json'}",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _compaction_table(summary: Summary) -> Table:
+    table = Table(title=f"Compactions ({summary.mode})", title_justify="left")
+    headings = ("threshold", "freshness", "logs compacted", "remaining", "rows", "seconds")
+    names = ("threshold", "freshness", "logs_compacted", "logs_remaining", "rows_written", "seconds")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("threshold", "freshness") else "right")
+    for entry in summary.compactions:
+        table.add_row(*(str(entry[name]) for name in names))
+    return table
+
+
+def _query_table(summary: Summary) -> Table:
+    table = Table(title="The same query on both views", title_justify="left")
+    for heading in ("view", "rows", "seconds", "complete up to", "behind the clock"):
+        table.add_column(heading, justify="right" if heading in ("rows", "seconds") else "left")
+    for name, found in summary.queries.items():
+        table.add_row(
+            name, str(found["rows"]), str(found["seconds"]), str(found["complete_to"]), str(found["behind"])
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Replay the stream of flights through Dagster")
+    parser.add_argument("--days", type=int, default=14, help="how many days of 2013, from 1 January")
+    parser.add_argument("--verify", action="store_true", help="check each compaction against the source CSV")
+    options = parser.parse_args(arguments)
+    console = Console()
+    home().mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(str(home() / "run.lock"), timeout=0):
+            summary = replay(options.days, console, verify=options.verify)
+    except Timeout:
+        console.print(f"Another replay is at work in {home()}.", style="red")
+        return 1
+    except (DemoFailed, HudiAssetsError, ValueError) as error:
+        console.print(str(error), style="red", soft_wrap=True, highlight=False)
+        return 1
+    (home() / "last-run.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
+    show(summary, console)
+    return 0 if not summary.violations and len(summary.compactions) > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""The order of things in a compaction: choose, publish, execute, commit."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from . import spark, strategy
+from .commit_metadata import SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
+from .config import WRITERS, TableConfig
+from .errors import CorruptTable, InvalidInput
+from .execute import CompactionSpec, Executed, execute_operation
+from .layout_v6 import LayoutV6
+from .lock import EXECUTE, WRITE, table_lock
+from .model import Action, CompactionResult, NoPlan, Operation, Plan
+from .publish import Publisher
+from .query import slice_reader
+from .recover import undo_dead_writes, undo_unpublished_plans
+from .state import TableState
+from .storage import Storage
+from .timeline import format_instant, instant_ms
+from .writer import WRITER_NAME
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCK_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Compactor:
+    """Plans and executes compactions of one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: LayoutV6
+    publisher: Publisher
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout)
+
+    # -- planning ---------------------------------------------------------------------------------
+
+    def plan(self, threshold: int, *, dry_run: bool) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms) and, unless it is a dry run, publish."""
+        if self.config.writers is None:
+            raise InvalidInput(
+                "Nothing says how other engines write this table.",
+                where=self.storage.base,
+                hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
+                "the table's lock); on the command line --writers.",
+            )
+        if dry_run:
+            return self._choose(self._state(), threshold)[0]
+        self.storage.check_writable()
+        with table_lock(self.storage, WRITE, wait_s=_LOCK_WAIT_S):
+            state = self._state()
+            undo_dead_writes(self.storage, self.layout, self.publisher, state)
+            undo_unpublished_plans(self.storage, self.layout, self.publisher, state)
+            chosen, guard = self._choose(self._state(), threshold)
+            if isinstance(chosen, Plan):
+                self.publisher.wait_for(chosen.instant)
+                still_alone = functools.partial(self._still_alone, chosen)
+                self.publisher.publish_plan(chosen, guard, self.config.carry_over, still_alone)
+            return chosen
+
+    def _choose(self, state: TableState, threshold: int) -> tuple[Plan | NoPlan, str]:
+        """The plan or the reason for none, and the instant that guards its links."""
+        state.event_time_column  # noqa: B018 - refuses a missing or mistyped field before anything else
+        reason = strategy.trigger(state.timeline)
+        if reason is not None:
+            return reason, ""
+        guard = self.publisher.new_instant(state.timeline)
+        after = format_instant(instant_ms(guard, "UTC") + 1)
+        chosen = strategy.plan(
+            state.view,
+            state.summaries,
+            instant=after,
+            threshold=threshold,
+            ordered_by_event_time=self.config.ordered_by_event_time,
+            carry_over=self.layout.carry_over,
+            extra_metadata={WRITER: WRITER_NAME},
+        )
+        return chosen, guard
+
+    def _still_alone(self, plan: Plan) -> str | None:
+        """Look again after publishing: has another service or write appeared beside the plan?"""
+        timeline = self._state().timeline
+        others = [i for i in timeline.pending_services if i.timestamp != plan.instant]
+        if others:
+            return f"{others[0].action} {others[0].timestamp} appeared beside it"
+        older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
+        if older:
+            return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
+        return None
+
+    # -- executing --------------------------------------------------------------------------------
+
+    def execute(self, session: SparkSession, instant: str) -> CompactionResult:
+        started = time.monotonic()
+        self.storage.check_writable()
+        with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S):
+            state = self._state()
+            plan = self._pending_plan(state, instant)
+            self.publisher.begin_compaction(instant)
+            self._delete_base_files(plan, keep=frozenset())
+            executed = self._run(session, state, plan)
+            self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
+            self._verify_carried_over(plan)
+            self.publisher.commit_compaction(instant, self._metadata(state, plan, executed))
+        return CompactionResult(
+            instant=instant,
+            threshold=plan.threshold if plan.threshold >= 0 else None,
+            operations=tuple(e.result for e in executed),
+            seconds=time.monotonic() - started,
+        )
+
+    def _pending_plan(self, state: TableState, instant: str) -> Plan:
+        if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
+            raise InvalidInput("This compaction is completed already.", where=f"{self.storage.base} {instant}")
+        plan = next((p for p in state.pending_plans if p.instant == instant), None)
+        if plan is None:
+            pending = ", ".join(p.instant for p in state.pending_plans) or "none"
+            raise InvalidInput(
+                "No compaction is pending at this instant.",
+                where=f"{self.storage.base} {instant}",
+                hint=f"Pending: {pending}.",
+            )
+        return plan
+
+    def _run(self, session: SparkSession, state: TableState, plan: Plan) -> list[Executed]:
+        spec = CompactionSpec(
+            reader=slice_reader(state),
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=state.avro_schema_with_meta,
+        )
+        return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
+
+    def _delete_base_files(self, plan: Plan, keep: frozenset[str]) -> None:
+        """Base files that an earlier attempt, or a failed task, wrote at this instant."""
+        groups = {(op.partition, op.file_id) for op in plan.operations}
+        for partition in {op.partition for op in plan.operations}:
+            for file in self.storage.list_files(partition):
+                base = self.layout.parse_base_file(file, partition)
+                if base is None or base.instant != plan.instant or base.path in keep:
+                    continue
+                if (partition, base.file_id) in groups:
+                    self.storage.delete(base.path)
+
+    def _verify_carried_over(self, plan: Plan) -> None:
+        for op in plan.operations:
+            for carried in op.carried_over:
+                if not self.storage.exists(carried.link):
+                    raise CorruptTable(
+                        "A carried-over log file is gone; without it rows would be lost.",
+                        where=f"{self.storage.base}: {carried.link}",
+                        hint=f"Link it to {carried.target} again, then execute the plan again.",
+                    )
+
+    def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
+        """Commit metadata: per group a stat for each carried-over log, then the base file's last.
+
+        Java's incremental query takes its files from there, and on version 6 the last stat of a group.
+        """
+        known = state.summaries
+        stats: list[WriteStat] = []
+        for op, done in zip(plan.operations, executed, strict=True):
+            for carried in op.carried_over:
+                log = next((g for g in state.remaining_logs if carried.target in (g.path, g.original)), None)
+                summary = known.get(log.path) if log else None
+                stats.append(
+                    WriteStat(
+                        path=carried.link,
+                        partition=op.partition,
+                        file_id=op.file_id,
+                        prev_commit=op.base_instant,
+                        size=self.storage.size(carried.link),
+                        num_deletes=(summary.deletes or 0) if summary else 0,
+                        min_event_time=summary.min_event_time if summary else None,
+                        max_event_time=summary.max_event_time if summary else None,
+                        log_version=_version(op, carried.link),
+                        base_file=done.result.base_file.rsplit("/", 1)[-1],
+                    )
+                )
+            stats.append(replace(done.stat))
+        extra = {SCHEMA: state.avro_schema, WRITER: WRITER_NAME}
+        if plan.threshold >= 0:
+            extra[THRESHOLD] = str(plan.threshold)
+        return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)
+
+
+def _version(op: Operation, link: str) -> int:
+    return next(n for n, carried in enumerate(op.carried_over, start=1) if carried.link == link)

@@ -1,0 +1,262 @@
+"""hoodie.properties: a table's settings as a frozen value, checked before anything else is believed.
+
+Key names are Hudi's (HoodieTableConfig) where Hudi has one; ours start with `hudi_assets.`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import javaproperties
+
+from .errors import CorruptTable, InvalidInput, UnsupportedTable
+from .event_time import parse_latency
+from .storage import Storage
+
+PROPERTIES: Final = ".hoodie/hoodie.properties"
+_BACKUP: Final = ".hoodie/hoodie.properties.backup"
+
+EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
+EVENT_TIME_UNIT: Final = "hudi_assets.event.time.unit"
+DATA_LATENCY: Final = "hudi_assets.data.latency"
+CLOCK: Final = "hudi_assets.clock"
+WRITERS: Final = "hudi_assets.writers"
+CARRY_OVER: Final = "hudi_assets.carry.over"
+LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
+LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
+BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+INDEX_TYPE: Final = "hoodie.index.type"
+
+DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
+EVENT_TIME_PAYLOADS: Final = frozenset(
+    {DEFAULT_PAYLOAD, "org.apache.hudi.common.model.EventTimeAvroPayload"}
+)
+EVENT_TIME_MERGER_ID: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+_KEY_GENERATORS: Final = {
+    (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    (1, 1): "org.apache.hudi.keygen.SimpleKeyGenerator",
+}
+_COMPLEX_KEY_GENERATOR: Final = "org.apache.hudi.keygen.ComplexKeyGenerator"
+_NONPARTITIONED: Final = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+_KNOWN_KEY_GENERATORS: Final = frozenset(
+    {*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR}
+)
+_CHOICES: Final = {
+    CLOCK: ("system", "commit"),
+    WRITERS: ("locked", "stopped"),
+    CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
+    LOG_BLOCK_FORMAT: ("parquet", "avro"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What hoodie.properties says, with the caller's settings laid over it.
+
+    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none.
+    `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
+    nothing stated, so nothing is planned).
+    """
+
+    name: str
+    table_version: int
+    record_key: tuple[str, ...]
+    ordering_field: str
+    event_time_field: str | None
+    event_time_unit: str | None
+    partition_fields: tuple[str, ...]
+    hive_style: bool
+    url_encode: bool
+    buckets: int | None
+    payload_class: str
+    complex_keys: bool
+    timezone: str
+    create_schema: str | None
+    data_latency_ms: int | None
+    clock: str
+    writers: str | None
+    carry_over: str
+    log_block_format: str
+    log_file_max_size: int
+    properties: Mapping[str, str] = field(repr=False, compare=False)
+
+    @property
+    def partitioned(self) -> bool:
+        return bool(self.partition_fields)
+
+    @property
+    def ordered_by_event_time(self) -> bool:
+        """True where the winner among records of a key is decided by event time itself."""
+        return self.event_time_field is not None and self.ordering_field == self.event_time_field
+
+
+def new_table_properties(
+    *,
+    name: str,
+    avro_schema: str,
+    record_key: Sequence[str],
+    ordering_field: str,
+    event_time_field: str,
+    partition_fields: Sequence[str],
+    buckets: int,
+    table_version: int,
+    hive_style: bool,
+    own: Mapping[str, str],
+) -> dict[str, str]:
+    """The properties of a new table, as Apache Hudi 0.15 writes them, and our own beside them."""
+    shape = (len(record_key), len(partition_fields))
+    key_generator = _KEY_GENERATORS.get(shape, _COMPLEX_KEY_GENERATOR)
+    if not partition_fields:
+        key_generator = _NONPARTITIONED
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": str(table_version),
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.table.checksum": str(table_checksum("", name)),
+        "hoodie.table.recordkey.fields": ",".join(record_key),
+        "hoodie.table.precombine.field": ordering_field,
+        "hoodie.table.partition.fields": ",".join(partition_fields),
+        "hoodie.table.keygenerator.class": key_generator,
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.create.schema": avro_schema,
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.table.cdc.enabled": "false",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.compaction.payload.class": DEFAULT_PAYLOAD,
+        "hoodie.compaction.record.merger.strategy": EVENT_TIME_MERGER_ID,
+        "hoodie.datasource.write.hive_style_partitioning": str(hive_style).lower(),
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        INDEX_TYPE: "BUCKET",
+        BUCKETS: str(buckets),
+        "hoodie.bucket.index.hash.field": ",".join(record_key),
+        EVENT_TIME_FIELD: event_time_field,
+        **own,
+    }
+    if not partition_fields:
+        del properties["hoodie.table.partition.fields"]
+    return properties
+
+
+def table_checksum(database: str, table: str) -> int:
+    """CRC32 of `database.table` (HoodieTableConfig.generateChecksum)."""
+    return zlib.crc32(f"{database}.{table}".encode())
+
+
+def dump_properties(properties: Mapping[str, str]) -> bytes:
+    """Java's properties format; text beyond Latin-1 is escaped as Java does."""
+    return javaproperties.dumps(dict(properties), timestamp=True, sort_keys=True).encode("latin-1")
+
+
+def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> TableConfig:
+    """Read, check and overlay a table's settings; refuses by name what this version cannot handle."""
+    path = next((p for p in (PROPERTIES, _BACKUP) if storage.exists(p)), None)
+    if path is None:
+        missing = "No such directory" if not storage.is_directory("") else "This is no Hudi table"
+        raise InvalidInput(
+            f"{missing}: it has no .hoodie/hoodie.properties.",
+            where=storage.base,
+            hint="Give the table's base path.",
+        )
+    try:
+        properties = javaproperties.loads(storage.read(path).decode("latin-1"))
+    except ValueError as error:
+        raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
+    return parse_config({**properties, **(settings or {})}, storage.base)
+
+
+def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
+    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
+    get = properties.get
+    _refuse_unsupported(properties, where)
+    for key, choices in _CHOICES.items():
+        if key in properties and properties[key].lower() not in choices:
+            raise InvalidInput(
+                f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}."
+            )
+    record_key = _fields(get("hoodie.table.recordkey.fields", ""))
+    latency = get(DATA_LATENCY)
+    return TableConfig(
+        name=get("hoodie.table.name", "table"),
+        table_version=_integer(properties, "hoodie.table.version", "0", where),
+        record_key=record_key,
+        ordering_field=get("hoodie.table.precombine.field", ""),
+        event_time_field=get(EVENT_TIME_FIELD) or None,
+        event_time_unit=get(EVENT_TIME_UNIT) or None,
+        partition_fields=_fields(get("hoodie.table.partition.fields", "")),
+        hive_style=_flag(get("hoodie.datasource.write.hive_style_partitioning")),
+        url_encode=_flag(get("hoodie.datasource.write.partitionpath.urlencode")),
+        buckets=_integer(properties, BUCKETS, "0", where) or None,
+        payload_class=get("hoodie.compaction.payload.class", ""),
+        complex_keys=len(record_key) > 1 or get("hoodie.table.keygenerator.class") == _COMPLEX_KEY_GENERATOR,
+        timezone=get("hoodie.table.timeline.timezone", "LOCAL").upper(),
+        create_schema=get("hoodie.table.create.schema"),
+        data_latency_ms=parse_latency(latency) if latency else None,
+        clock=get(CLOCK, "system").lower(),
+        writers=get(WRITERS, "").lower() or None,
+        carry_over=get(CARRY_OVER, "auto").lower(),
+        log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
+        log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
+        properties=dict(properties),
+    )
+
+
+def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
+    get = properties.get
+    kind = get("hoodie.table.type", "").upper()
+    if kind != "MERGE_ON_READ":
+        raise UnsupportedTable(
+            f"The table is {kind or 'of no stated type'}, not MERGE_ON_READ.",
+            where=where,
+            hint="Only merge-on-read tables have log files to compact.",
+        )
+    if _flag(get("hoodie.table.metadata.partitions.inflight")) or get("hoodie.table.metadata.partitions"):
+        raise UnsupportedTable(
+            f"The table's metadata table is on ({get('hoodie.table.metadata.partitions')}).",
+            where=where,
+            hint="Tables with hoodie.metadata.enable=true are not supported yet: switch it off with "
+            "Hudi (hoodie.metadata.enable=false on every writer) first.",
+        )
+    for key, wanted, words in (
+        ("hoodie.populate.meta.fields", "true", "The table has no Hudi meta columns"),
+        ("hoodie.table.base.file.format", "PARQUET", "The table's base files are not Parquet"),
+        ("hoodie.table.cdc.enabled", "false", "The table keeps change data (CDC)"),
+        ("hoodie.datasource.write.drop.partition.columns", "false", "The partition columns are dropped"),
+    ):
+        if get(key, wanted).lower() != wanted.lower():
+            raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
+    payload = get("hoodie.compaction.payload.class", "")
+    if payload not in EVENT_TIME_PAYLOADS:
+        raise UnsupportedTable(
+            f"The table merges records by {payload or 'an unstated payload class'}.",
+            where=where,
+            hint="Only event-time ordering (DefaultHoodieRecordPayload) is supported yet.",
+        )
+    generator = get("hoodie.table.keygenerator.class")
+    if generator is not None and generator not in _KNOWN_KEY_GENERATORS:
+        raise UnsupportedTable(f"The table's key generator {generator} is not supported.", where=where)
+    for key in ("hoodie.table.recordkey.fields", "hoodie.table.precombine.field"):
+        if not get(key):
+            raise UnsupportedTable(f"The table has no {key}.", where=where)
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _flag(text: str | None) -> bool:
+    return (text or "false").strip().lower() == "true"
+
+
+def _integer(properties: Mapping[str, str], key: str, default: str, where: str) -> int:
+    text = properties.get(key) or default
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"{key} is {text!r}, which is no number.", where=where) from None

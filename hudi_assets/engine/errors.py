@@ -1,0 +1,58 @@
+"""The errors of the engine: one small family, told apart by what the caller should do next.
+
+Each says what was wrong, where (table, instant, file) and what to do. The command line maps
+`InvalidInput` to exit code 2 and the rest to 1; programs catch `HudiAssetsError` or one of its kinds.
+"""
+
+from __future__ import annotations
+
+
+class HudiAssetsError(Exception):
+    """Base of every error that the engine raises on purpose.
+
+    `what` is one sentence, `where` names table, instant or file, `hint` is the next step for the reader.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.hint = hint
+        super().__init__(what, where, hint)
+
+    def __str__(self) -> str:
+        text = self.what
+        if self.where:
+            text += f" [{self.where}]"
+        if self.hint:
+            text += f" {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross from Spark's workers to the driver by pickle.
+        return (_rebuild, (type(self), self.what, self.where, self.hint))
+
+
+def _rebuild(
+    kind: type[HudiAssetsError], what: str, where: str | None, hint: str | None
+) -> HudiAssetsError:
+    return kind(what, where=where, hint=hint)
+
+
+class InvalidInput(HudiAssetsError):
+    """The call is wrong: correct it and call again. Nothing was written."""
+
+
+class UnsupportedTable(HudiAssetsError):
+    """The table uses something this version does not handle, named in the message. Nothing was written."""
+
+
+class Conflict(HudiAssetsError):
+    """Another process got there first, or holds the table: call again later."""
+
+
+class CorruptTable(HudiAssetsError):
+    """Bytes or files are not what the timeline says: look before going on."""
+
+
+class EnvironmentProblem(HudiAssetsError):
+    """The machine lacks something (Java, permission, disk): mend it and call again."""

@@ -1,0 +1,143 @@
+"""Executing a published plan: one task per file group reads, merges and writes a base file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from . import avro_project
+from .commit_metadata import WriteStat
+from .errors import CorruptTable
+from .layout_v6 import LayoutV6
+from .log_reader import CommittedInstants, LogScan, scan_logs
+from .merge import KEY, merge
+from .model import Operation, OperationResult
+from .publish import marker_path
+from .spark import write_token
+from .storage import Storage
+
+FILE_NAME = "_hoodie_file_name"
+_ROW_GROUP_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class SliceReader:
+    """What is needed to read and merge file slices of one table, on any machine."""
+
+    storage: Storage
+    schema: pa.Schema  # with meta columns
+    ordering: str
+    committed: CommittedInstants
+
+    def read(self, base_file: str | None, log_files: tuple[str, ...]) -> tuple[pa.Table, LogScan]:
+        """The merged rows of a base file and log files, and what the logs held."""
+        base = self.read_base(base_file) if base_file else None
+        scan = scan_logs(self.storage, log_files, self.schema, self.ordering, self.committed)
+        return merge(base, scan.records, self.ordering, self.schema), scan
+
+    def read_base(self, path: str) -> pa.Table:
+        """A base file's rows in the table's schema."""
+        try:
+            with self.storage.open(path) as file:
+                table = pq.read_table(file)
+        except FileNotFoundError:
+            raise CorruptTable(
+                "A base file is missing.", where=f"{self.storage.base}: {path}", hint="Was it cleaned?"
+            ) from None
+        except pa.ArrowInvalid as error:
+            raise CorruptTable(f"A base file cannot be read: {error}.", where=path) from error
+        return avro_project.project(table, self.schema)
+
+
+@dataclass(frozen=True)
+class CompactionSpec:
+    """Everything a worker needs to execute one plan's operations."""
+
+    reader: SliceReader
+    layout: LayoutV6
+    instant: str
+    avro_schema: str  # with meta columns
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    result: OperationResult
+    stat: WriteStat
+
+
+def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
+    """Merge an operation's log files into a new base file; a marker stands before the file does."""
+    rows, scan = spec.reader.read(op.base_file, op.log_files)
+    name = spec.layout.base_file_name(op.file_id, write_token(), spec.instant)
+    path = f"{op.partition}/{name}" if op.partition else name
+    rows = rows.set_column(
+        rows.schema.get_field_index(FILE_NAME),
+        rows.schema.field(FILE_NAME),
+        pa.repeat(pa.scalar(name), len(rows)),
+    )
+    storage = spec.reader.storage
+    storage.create(marker_path(spec.instant, path, "CREATE"), b"")
+    size = write_base_file(storage, path, rows, spec.avro_schema)
+    stat = WriteStat(
+        path=path,
+        partition=op.partition,
+        file_id=op.file_id,
+        prev_commit=op.base_instant,
+        size=size,
+        num_writes=len(rows),
+        logs_compacted=len(op.log_files),
+        log_records=scan.log_records,
+        log_bytes_compacted=int(op.metrics.get("TOTAL_LOG_FILES_SIZE", 0)),
+        log_blocks=scan.blocks,
+        corrupt_blocks=scan.corrupt_blocks,
+        rollback_blocks=scan.rollback_blocks,
+    )
+    result = OperationResult(
+        partition=op.partition,
+        file_id=op.file_id,
+        base_file=path,
+        rows=len(rows),
+        logs_compacted=len(op.log_files),
+        logs_remaining=len(op.carried_over),
+        log_records=scan.log_records,
+        bytes_written=size,
+        corrupt_blocks=scan.corrupt_blocks,
+    )
+    return Executed(result, stat)
+
+
+def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: str) -> int:
+    """Write a zstd Parquet base file with Hudi's footer keys; its size in bytes.
+
+    The keys are those of org.apache.hudi.avro.HoodieAvroWriteSupport, but for the bloom filter, which a
+    bucket index never reads.
+    """
+    bounds = pc.min_max(rows.column(KEY)).as_py()
+    footer = {
+        "parquet.avro.schema": avro_schema,
+        "hoodie_min_record_key": bounds["min"] or "",
+        "hoodie_max_record_key": bounds["max"] or "",
+    }
+    with storage.open_new(path) as file:
+        with pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
+            writer.add_key_value_metadata(footer)
+            writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+    return storage.size(path)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTask:
+    """One file slice to read for a query."""
+
+    base_file: str | None
+    log_files: tuple[str, ...]
+
+
+def read_slice(reader: SliceReader, task: SliceTask) -> Iterator[pa.RecordBatch]:
+    """A file slice's merged rows as record batches."""
+    rows, _ = reader.read(task.base_file, task.log_files)
+    yield from rows.to_batches(max_chunksize=1 << 16)

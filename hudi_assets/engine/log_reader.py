@@ -1,0 +1,172 @@
+"""Log files as records, and as the little that selection needs to know of them.
+
+Reading follows org.apache.hudi.common.table.log.AbstractHoodieLogRecordReader: blocks of instants that
+are not committed are passed over; a rollback block removes its target's blocks read before it; a corrupt
+block is passed over and counted.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import avro_codec, avro_project, delete_codec
+from .delete_records import as_deletes
+from .errors import CorruptTable, UnsupportedTable
+from .event_time import EventTimeUnit, join_ranges, range_of
+from .log_codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
+from .log_codec import min_event_time as header_min_event_time
+from .merge import IS_DELETED, Deletes, LogRecords, Rows
+from .model import EventTimeRange
+from .storage import Storage
+from .strategy import LogSummary
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedInstants:
+    """The timeline as a log reader needs it: what is completed, and where the active timeline starts."""
+
+    completed: frozenset[str]
+    start: str | None
+
+    def __contains__(self, timestamp: str) -> bool:
+        return timestamp in self.completed or (self.start is not None and timestamp < self.start)
+
+
+@dataclass(slots=True)
+class LogScan:
+    """The records of some log files of one slice, in log order, and what was passed over."""
+
+    records: list[LogRecords]
+    log_records: int = 0
+    blocks: int = 0
+    corrupt_blocks: int = 0
+    rollback_blocks: int = 0
+
+
+def scan_logs(
+    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
+) -> LogScan:
+    """Read log files in the given (log) order; rows are projected to `schema`."""
+    scan = LogScan([])
+    pending: list[tuple[str, LogRecords]] = []
+    for path in paths:
+        for block in read_blocks(storage.read(path)):
+            scan.blocks += 1
+            if block.is_corrupt:
+                scan.corrupt_blocks += 1
+                log.warning("%s: skipped a corrupt block: %s", path, block.problem)
+                continue
+            _refuse_unsupported(block, path)
+            if block.type is BlockType.COMMAND:
+                scan.rollback_blocks += 1
+                target = block.target_instant_time
+                pending = [(instant, records) for instant, records in pending if instant != target]
+            elif block.instant_time in committed:
+                pending.append((block.instant_time, block_records(block, schema, ordering, path)))
+    scan.records = [records for _, records in pending]
+    scan.log_records = sum(
+        len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records
+    )
+    return scan
+
+
+def _refuse_unsupported(block: LogBlock, path: str) -> None:
+    if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
+        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.", where=path)
+    for key, words in (
+        (HeaderKey.IS_PARTIAL, "holds partial updates"),
+        (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
+    ):
+        if block.header.get(key, "false").lower() != "false":
+            raise UnsupportedTable(f"A log block {words}, which is not supported.", where=path)
+
+
+def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) -> LogRecords:
+    """A data or delete block's records, in the table's schema."""
+    try:
+        if block.type is BlockType.DELETE:
+            return as_deletes(delete_codec.decode_deletes(block.content), schema.field(ordering).type)
+        return Rows(avro_project.project(data_block_table(block), schema))
+    except CorruptTable as error:
+        raise CorruptTable(error.what, where=path, hint=error.hint) from error
+
+
+def data_block_table(block: LogBlock) -> pa.Table:
+    """A data block's rows in the schema that its writer had."""
+    if block.type is BlockType.PARQUET_DATA:
+        return pq.read_table(io.BytesIO(block.content))
+    if block.schema is None:
+        raise CorruptTable(f"The data block at byte {block.offset} has no schema.")
+    return avro_codec.decode_records(block.content, block.schema)
+
+
+# ------------------------------------------------------------------------------- summaries of log files
+
+
+def read_summary_from_headers(storage: Storage, path: str, size: int) -> LogSummary | None:
+    """What the block headers alone say, without reading data; None where they do not say it all.
+
+    They say the minimum only where every data block was written with it; a delete block has none.
+    """
+    lows = []
+    for block in read_headers(lambda offset, n: storage.read_at(path, offset, n), size):
+        low = header_min_event_time(block.schema) if block.is_data else None
+        if low is None:
+            return None
+        lows.append(low)
+    return LogSummary(min(lows), None, None, reason="only minima stored") if lows else None
+
+
+def scan_summary(
+    storage: Storage, path: str, column: str, unit: EventTimeUnit, ordering: str, schema: pa.Schema
+) -> LogSummary:
+    """Read a log file's event times from its data. Blocks of any instant count: that can only widen."""
+    ranges: list[EventTimeRange] = []
+    deletes = rollbacks = 0
+    for block in read_blocks(storage.read(path)):
+        if block.is_corrupt:
+            continue
+        _refuse_unsupported(block, path)
+        if block.type is BlockType.COMMAND:
+            rollbacks += 1
+            continue
+        records = block_records(block, schema, ordering, path)
+        if isinstance(records, Rows):
+            deletes += count_deleted(records.table)
+            ranges.append(range_of(records.table.column(column), unit, path))
+        elif len(records.keys):
+            deletes += len(records.keys)
+            ranges.append(_delete_range(records, column == ordering, unit, path))
+    if not ranges:
+        # Command blocks alone hold no record: nothing in it can be stale.
+        return LogSummary(None, None, 0, rollbacks, f"{path} holds no record", records=0)
+    covered = join_ranges(ranges)
+    return LogSummary(covered.min, covered.max, deletes, rollbacks, covered.reason)
+
+
+def _delete_range(records: Deletes, by_event_time: bool, unit: EventTimeUnit, path: str) -> EventTimeRange:
+    if not by_event_time:
+        return EventTimeRange(None, None, f"{path} has deletes without event time")
+    return range_of(records.ordering, unit, path)
+
+
+def count_deleted(table: pa.Table) -> int:
+    """Rows that are deletes by `_hoodie_is_deleted`."""
+    if IS_DELETED not in table.schema.names:
+        return 0
+    return sum(1 for flag in table.column(IS_DELETED).to_pylist() if flag)
+
+
+def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
+    """Every data block's event-time column (as written) of one log file; deletes have none."""
+    for block in read_blocks(storage.read(path)):
+        if block.is_data:
+            yield data_block_table(block).column(column)

@@ -1,0 +1,265 @@
+"""The engine's values: frozen, comparable, free of I/O. Words are Hudi's own.
+
+Event times are integers: epoch milliseconds, UTC, in every value here. Finer sources are floored for
+a minimum and ceiled for a maximum, so that a range always covers its records.
+Instants are Hudi's 17-digit strings `yyyyMMddHHmmssSSS`; they order as strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """Timeline actions (org.apache.hudi.common.table.timeline.HoodieTimeline)."""
+
+    COMMIT = "commit"
+    DELTA_COMMIT = "deltacommit"
+    COMPACTION = "compaction"
+    LOG_COMPACTION = "logcompaction"
+    REPLACE_COMMIT = "replacecommit"
+    CLUSTERING = "clustering"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+    SAVEPOINT = "savepoint"
+    RESTORE = "restore"
+    INDEXING = "indexing"
+
+
+class State(StrEnum):
+    REQUESTED = "requested"
+    INFLIGHT = "inflight"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instant:
+    """One action on the timeline, in its latest state."""
+
+    timestamp: str
+    action: Action
+    state: State
+    file_name: str
+
+    @property
+    def is_completed(self) -> bool:
+        return self.state is State.COMPLETED
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeRange:
+    """Smallest and largest event time in a log file, epoch ms; None where unknown.
+
+    Unknown means "could be anything": such a log file is always selected and makes freshness null.
+    `reason` says in words why a bound is unknown.
+    """
+
+    min: int | None
+    max: int | None
+    reason: str | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.min is not None and self.max is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One log file of a file slice. `path` is relative to the table's base path."""
+
+    path: str
+    partition: str
+    file_id: str
+    base_instant: str
+    version: int
+    write_token: str
+    size: int
+    # Where a carried-over log file's bytes first were written; its own path for any other log file.
+    original: str
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Hudi's log order within a slice: version, then write token (HoodieLogFile's comparator)."""
+        return (self.version, self.write_token)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """One base file. `path` is relative to the table's base path."""
+
+    path: str
+    partition: str
+    file_id: str
+    instant: str
+    write_token: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A base file (if there is one yet) and its log files, in log order."""
+
+    partition: str
+    file_id: str
+    base_instant: str
+    base_file: BaseFile | None
+    log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def next_log_version(self) -> int:
+        return max((log.version for log in self.log_files), default=0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver:
+    """A remaining log file (`target`) shown in the new slice under another name (`link`). Table-relative."""
+
+    link: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The compaction of one file group: these log files into this base file, these carried over."""
+
+    partition: str
+    file_id: str
+    base_instant: str
+    base_file: str | None
+    log_files: tuple[str, ...]
+    carried_over: tuple[CarryOver, ...]
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compaction plan as published at `instant`.
+
+    `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations.
+    """
+
+    instant: str
+    threshold: int
+    operations: tuple[Operation, ...]
+    strategy: str
+    extra_metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """Why there is nothing to plan, in words a person reads ("compaction 2026… is pending")."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogBar:
+    """One log file as the event-time picture draws it: its range, and whether it remains."""
+
+    name: str
+    partition: str
+    min_event_time: int | None
+    max_event_time: int | None
+    size: int
+    compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """What the execution of one operation did."""
+
+    partition: str
+    file_id: str
+    base_file: str
+    rows: int
+    logs_compacted: int
+    logs_remaining: int
+    log_records: int
+    bytes_written: int
+    corrupt_blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """A completed compaction."""
+
+    instant: str
+    threshold: int | None
+    operations: tuple[OperationResult, ...]
+    seconds: float
+
+    @property
+    def rows(self) -> int:
+        return sum(op.rows for op in self.operations)
+
+    @property
+    def logs_compacted(self) -> int:
+        return sum(op.logs_compacted for op in self.operations)
+
+    @property
+    def logs_remaining(self) -> int:
+        return sum(op.logs_remaining for op in self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """A completed delta commit (or `instant` None when the input was empty: nothing was written)."""
+
+    instant: str | None
+    rows: int
+    log_files: int
+    bytes_written: int
+    min_event_time: int | None
+    max_event_time: int | None
+    # Records at or below the freshness published before this commit: they make it fall back.
+    late_records: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The promise: the read-optimized view holds every ingested record with event time ≤ `freshness`.
+
+    `freshness` None means no promise can be made; `reason` then says why, naming the file.
+    `threshold` and `instant` are those of the last completed event-time compaction.
+    All times epoch ms; `computed_at` is the clock's time of the computation.
+    """
+
+    freshness: int | None
+    reason: str | None
+    watermark: int | None
+    threshold: int | None
+    instant: str | None
+    min_event_time: int | None
+    computed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The table's state in numbers (the RFC's metrics). Event times epoch ms.
+
+    `min_event_time` is over all remaining log files; None when there are none, or when one is unknown.
+    """
+
+    table_version: int
+    freshness: Freshness
+    file_groups: int
+    base_files: int
+    base_bytes: int
+    remaining_file_slices: int
+    remaining_log_files: int
+    remaining_bytes: int
+    min_event_time: int | None
+    pending: tuple[str, ...]
+    last_compaction: str | None
+    last_commit: str | None
+    inflight_writes: tuple[str, ...]

@@ -1,0 +1,160 @@
+"""The one seam to Spark: sessions, tasks, and DataFrames from tasks."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from .errors import EnvironmentProblem, HudiAssetsError
+
+Result = TypeVar("Result")
+_RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+}
+
+
+def local_session(
+    app_name: str = "hudi-assets", master: str = "local[*]", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without Java."""
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.Builder().appName(app_name).master(master)
+    for key, value in {**_DEFAULTS, **(config or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def check_java() -> None:
+    """Raise `EnvironmentProblem` unless a Java runtime of version 17 or later is found."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    hint = "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
+    if java is None or not os.path.exists(java):
+        raise EnvironmentProblem("Spark needs Java 17 or later, and none was found.", where=home, hint=hint)
+    out = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = out.split('"')[1] if out.count('"') >= 2 else ""
+    major = version.split(".")[0]
+    if not major.isdigit() or int(major) < 17:
+        raise EnvironmentProblem(f"Spark needs Java 17 or later; this is {version or out.strip()!r}.", where=java, hint=hint)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """A Spark schema in Arrow, timestamps in UTC."""
+    converted: pa.Schema = to_arrow_schema(schema, timezone="UTC") if _has_timezone() else to_arrow_schema(schema)
+    return converted
+
+
+def _has_timezone() -> bool:
+    import inspect
+
+    return "timezone" in inspect.signature(to_arrow_schema).parameters
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """An Arrow schema in Spark's types, every column nullable."""
+    return from_arrow_schema(schema)
+
+
+def run_tasks(
+    spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]
+) -> list[Result]:
+    """Run `function` on each task in a Spark task of its own; results in the order of the tasks.
+
+    An error of the engine's own kinds comes back as itself, not wrapped in Spark's.
+    """
+    if not tasks:
+        return []
+    payload = [pickle.dumps(task) for task in tasks]
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                outcome = cloudpickle.dumps(capture(function, pickle.loads(payload[number])))
+                yield pa.RecordBatch.from_pydict({"id": [number], "result": [outcome]}, _RESULT)
+
+    rows = _one_partition_each(spark, len(tasks)).mapInArrow(run, "id bigint, result binary").collect()
+    results = {row["id"]: unwrap(row["result"]) for row in rows}
+    return [results[i] for i in range(len(tasks))]
+
+
+def frame_from_tasks(
+    spark: SparkSession,
+    function: Callable[[Any], Iterator[pa.RecordBatch]],
+    tasks: Sequence[Any],
+    schema: pa.Schema,
+) -> DataFrame:
+    """A DataFrame whose partitions are what `function` yields for each task, lazily."""
+    target = spark_schema(schema)
+    if not tasks:
+        return spark.createDataFrame([], target)
+    payload = [pickle.dumps(task) for task in tasks]
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from function(pickle.loads(payload[number]))
+
+    return _one_partition_each(spark, len(tasks)).mapInArrow(run, target)
+
+
+def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
+    return spark.range(0, count, 1, count)
+
+
+def map_partitions(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]
+) -> list[Any]:
+    """Run `function(batches, write token)` on each partition of a DataFrame; what each returned.
+
+    The write token is Hudi's `<partition>-<stage>-<attempt>`, unique among attempts of a task.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        outcome = capture(lambda token: function(iter(batches), token), write_token())
+        yield pa.RecordBatch.from_pydict({"id": [0], "result": [cloudpickle.dumps(outcome)]}, _RESULT)
+
+    rows = frame.mapInArrow(run, "id bigint, result binary").collect()
+    return [unwrap(row["result"]) for row in rows]
+
+
+def write_token() -> str:
+    """The running task's write token; `0-0-0` outside Spark."""
+    context = TaskContext.get()
+    if context is None:
+        return "0-0-0"
+    return f"{context.partitionId()}-{context.stageId()}-{context.taskAttemptId()}"
+
+
+def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssetsError:
+    """The function's result, or the engine's own error as a value: it crosses to the driver unwrapped."""
+    try:
+        return function(task)
+    except HudiAssetsError as error:
+        return error
+
+
+def unwrap(result: bytes) -> Any:
+    value = pickle.loads(result)
+    if isinstance(value, HudiAssetsError):
+        raise value
+    return value

@@ -1,0 +1,264 @@
+"""A table as it stands: timeline, commits, plans, file view and what is known of each log file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+
+from . import avro_schema
+from .commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
+from .compaction_plan import decode_plan
+from .config import EVENT_TIME_FIELD, TableConfig
+from .errors import CorruptTable, InvalidInput, UnsupportedTable
+from .event_time import EventTimeUnit, unit_of
+from .file_view import FileView, GroupKey, Layout, build_view
+from .log_reader import CommittedInstants, read_summary_from_headers, scan_summary
+from .model import Action, Instant, LogFile, Plan, State
+from .storage import SCRATCH, FileInfo, Storage
+from .strategy import LogSummary
+from .timeline import WRITES, Timeline, latest_states
+
+META_COLUMNS = avro_schema.META_COLUMNS
+PARTITION_FILE = ".hoodie_partition_metadata"
+_SUMMARIES = f"{SCRATCH}/event_times.json"
+
+
+@lru_cache(maxsize=20_000)
+def _commit(storage: Storage, path: str, size: int) -> CommitMetadata:
+    # A completed commit never changes, so a process reads each one once.
+    del size
+    return CommitMetadata.from_json(storage.read(path), f"{storage.base}: {path}")
+
+
+@lru_cache(maxsize=1_000)
+def _plan(storage: Storage, path: str, timestamp: str, size: int) -> Plan:
+    del size
+    return decode_plan(timestamp, storage.read(path), f"{storage.base}: {path}")
+
+
+@dataclass(frozen=True)
+class TableState:
+    """One reading of a table. Values are computed when asked for, from the one timeline read first."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    timeline: Timeline
+    timeline_sizes: Mapping[str, int]
+
+    @classmethod
+    def read(cls, storage: Storage, config: TableConfig, layout: Layout) -> TableState:
+        listing = storage.list_files(layout.timeline_folder)
+        instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
+        sizes = {file.name: file.size for file in listing}
+        return cls(storage, config, layout, Timeline(latest_states(instants)), sizes)
+
+    # -- commits and plans ------------------------------------------------------------------------
+
+    def commit(self, instant: Instant) -> CommitMetadata:
+        """A completed write's metadata (deltacommit, commit, replacecommit)."""
+        path = f"{self.layout.timeline_folder}/{instant.file_name}"
+        return _commit(self.storage, path, self.timeline_sizes.get(instant.file_name, 0))
+
+    def plan(self, timestamp: str) -> Plan | None:
+        """The compaction plan of an instant, pending or completed; None where there is no plan file."""
+        path = self.layout.instant_path(timestamp, Action.COMPACTION, State.REQUESTED)
+        size = self.timeline_sizes.get(path.rsplit("/", 1)[-1])
+        return None if size is None else _plan(self.storage, path, timestamp, size)
+
+    @cached_property
+    def pending_plans(self) -> tuple[Plan, ...]:
+        plans = (self.plan(i.timestamp) for i in self.timeline.pending_compactions)
+        return tuple(plan for plan in plans if plan is not None)
+
+    def commits_newest_first(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        for instant in reversed(self.timeline.completed(*WRITES)):
+            yield instant, self.commit(instant)
+
+    @cached_property
+    def avro_schema(self) -> str:
+        """The table's newest Avro schema, without meta columns."""
+        for _, commit in self.commits_newest_first():
+            if commit.extra.get(SCHEMA):
+                return commit.extra[SCHEMA]
+        if self.config.create_schema:
+            return self.config.create_schema
+        raise CorruptTable("Neither a commit nor hoodie.properties has a schema.", where=self.storage.base)
+
+    @cached_property
+    def avro_schema_with_meta(self) -> str:
+        """The schema as log blocks and base files carry it: Hudi's meta columns first."""
+        record = json.loads(self.avro_schema)
+        meta = [{"name": n, "type": ["null", "string"], "doc": "", "default": None} for n in META_COLUMNS]
+        fields = [field for field in record["fields"] if field["name"] not in META_COLUMNS]
+        return json.dumps({**record, "fields": [*meta, *fields]}, separators=(",", ":"))
+
+    @cached_property
+    def data_schema(self) -> pa.Schema:
+        schema: pa.Schema = avro_schema.avro_to_arrow_schema(self.avro_schema)
+        return pa.schema([field for field in schema if field.name not in META_COLUMNS])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The table's Arrow schema, meta columns first."""
+        return avro_schema.with_meta_columns(self.data_schema)
+
+    # -- files ------------------------------------------------------------------------------------
+
+    @cached_property
+    def listing(self) -> Mapping[str, list[FileInfo]]:
+        """Partition → its files."""
+        return dict(_walk(self.storage, ""))
+
+    @cached_property
+    def view(self) -> FileView:
+        replaced: set[GroupKey] = set()
+        for instant in self.timeline.completed(Action.REPLACE_COMMIT):
+            for partition, ids in self.commit(instant).replaced.items():
+                replaced |= {(partition, file_id) for file_id in ids}
+        return build_view(
+            self.listing,
+            self.timeline,
+            self.layout,
+            plans=self.pending_plans,
+            replaced=frozenset(replaced),
+        )
+
+    @cached_property
+    def committed(self) -> CommittedInstants:
+        done = frozenset(i.timestamp for i in self.timeline.completed(*WRITES))
+        return CommittedInstants(done, self.timeline.start)
+
+    @cached_property
+    def remaining_logs(self) -> tuple[LogFile, ...]:
+        """Every committed log file that no completed compaction has merged."""
+        return tuple(log for slice_ in self.view.latest for log in slice_.log_files)
+
+    # -- event times ------------------------------------------------------------------------------
+
+    @cached_property
+    def event_time_column(self) -> tuple[str, EventTimeUnit]:
+        """The event-time column and its unit; `InvalidInput` where the settings name none that fits."""
+        name = self.config.event_time_field
+        if name is None:
+            raise InvalidInput(
+                f"The table names no event-time field ({EVENT_TIME_FIELD}).",
+                where=self.storage.base,
+                hint="Give one: --event-time-field, or event_time_field in the component's YAML.",
+            )
+        if name not in self.data_schema.names:
+            raise InvalidInput(
+                f"The table has no column {name!r} to take event times from.",
+                where=self.storage.base,
+                hint=f"It has: {', '.join(self.data_schema.names)}.",
+            )
+        return name, unit_of(self.data_schema.field(name).type, self.config.event_time_unit, name)
+
+    @cached_property
+    def summaries(self) -> Mapping[str, LogSummary]:
+        """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
+        stats = self._own_stats()
+        found: dict[str, LogSummary] = {}
+        missing = []
+        for log in self.remaining_logs:
+            stat = stats.get(log.path) or stats.get(log.original)
+            if stat is not None and stat.min_event_time is not None and stat.max_event_time is not None:
+                found[log.path] = LogSummary(stat.min_event_time, stat.max_event_time, stat.num_deletes)
+            else:
+                missing.append(log)
+        return {**found, **self._scanned(missing)}
+
+    def _own_stats(self) -> Mapping[str, WriteStat]:
+        """Write stats of commits of ours: only those have event times of a known unit and meaning."""
+        bases = [s.base_instant for s in self.view.latest if s.log_files]
+        if not bases:
+            return {}
+        stats = {}
+        for instant in self.timeline.completed(*WRITES):
+            if instant.timestamp >= min(bases):
+                commit = self.commit(instant)
+                if WRITER in commit.extra:
+                    stats.update({stat.path: stat for stat in commit.stats if stat.log_version is not None})
+        return stats
+
+    def _scanned(self, logs: list[LogFile]) -> dict[str, LogSummary]:
+        """Summaries from the log files themselves, kept beside the table: log files never change."""
+        if not logs:
+            return {}
+        column, unit = self.event_time_column
+        known = self._read_cache(column, unit)
+        fresh = 0
+        result = {}
+        for log in logs:
+            key = f"{log.original}:{log.size}"
+            if key not in known:
+                known[key] = scan_summary(
+                    self.storage, log.path, column, unit, self.config.ordering_field, self.schema
+                )
+                fresh += 1
+            result[log.path] = known[key]
+        if fresh:
+            self._write_cache(column, unit, {f"{g.original}:{g.size}": result[g.path] for g in logs})
+        return result
+
+    def _read_cache(self, column: str, unit: EventTimeUnit) -> dict[str, LogSummary]:
+        try:
+            body = json.loads(self.storage.read(_SUMMARIES))
+            if body.get("column") != column or body.get("unit") != unit:
+                return {}
+            return {key: LogSummary(*value) for key, value in body["logs"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}  # only a cache: what cannot be read is scanned again
+
+    def _write_cache(self, column: str, unit: EventTimeUnit, logs: Mapping[str, LogSummary]) -> None:
+        values = {
+            key: [s.min_event_time, s.max_event_time, s.deletes, s.rollbacks, s.reason, s.records]
+            for key, s in logs.items()
+        }
+        body = {"column": column, "unit": unit, "logs": values}
+        try:
+            self.storage.replace(_SUMMARIES, json.dumps(body).encode())
+        except OSError:
+            return  # a table that this process may only read is scanned each time
+
+    def header_minimum(self, log: LogFile) -> int | None:
+        """The minimum event time that a log's own block headers state, epoch ms; reads no data."""
+        summary = read_summary_from_headers(self.storage, log.path, log.size)
+        return summary.min_event_time if summary else None
+
+    @cached_property
+    def last_threshold(self) -> tuple[str, int] | None:
+        """(instant, threshold) of the newest completed event-time compaction."""
+        for instant in reversed(self.timeline.completed(Action.COMMIT)):
+            threshold = self.commit(instant).threshold
+            if threshold is None:
+                # Apache Hudi may have executed our plan: then only the plan knows.
+                plan = self.plan(instant.timestamp)
+                threshold = plan.threshold if plan is not None and plan.threshold >= 0 else None
+            if threshold is not None:
+                return instant.timestamp, threshold
+        return None
+
+
+def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo]]]:
+    files = storage.list_files(directory)
+    if any(file.name == PARTITION_FILE for file in files):
+        yield directory, files
+    for child in storage.list_directories(directory):
+        if child.rsplit("/", 1)[-1] != ".hoodie":
+            yield from _walk(storage, child)
+
+
+def check_no_metadata_table(storage: Storage) -> None:
+    """Refuse a table that keeps Hudi's metadata table: our files would be missing in it."""
+    if storage.exists(".hoodie/metadata/.hoodie/hoodie.properties"):
+        raise UnsupportedTable(
+            "The table's metadata table is on (.hoodie/metadata).",
+            where=storage.base,
+            hint="Tables with hoodie.metadata.enable=true are not supported yet: switch it off with "
+            "Hudi on every writer and delete it there first.",
+        )

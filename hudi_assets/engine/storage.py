@@ -1,0 +1,257 @@
+"""The one seam to the file system. Everything above it names files by table-relative paths.
+
+A table owns one `Storage`; it is picklable, so that Spark's workers reach the same files.
+Only local paths for now; an object store or HDFS is another class with the same methods.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+from urllib.parse import unquote, urlparse
+
+from .errors import Conflict, CorruptTable, EnvironmentProblem, InvalidInput, UnsupportedTable
+
+SCRATCH = ".hoodie/.aux/hudi_assets"
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A file as a listing shows it. `size` in bytes, of the target where the file is a symbolic link.
+
+    `link_target` is the table-relative target of a symbolic link; `inode` is shared by hard links.
+    """
+
+    path: str
+    size: int
+    link_target: str | None = None
+    inode: int | None = None
+    links: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+class Storage(Protocol):
+    """What the engine asks of a file system. Paths are relative to the table's base path."""
+
+    base: str
+
+    def uri(self, path: str) -> str: ...
+    def exists(self, path: str) -> bool: ...
+    def is_directory(self, path: str) -> bool: ...
+    def list_files(self, directory: str) -> list[FileInfo]: ...
+    def list_directories(self, directory: str) -> list[str]: ...
+    def size(self, path: str) -> int: ...
+    def read(self, path: str) -> bytes: ...
+    def read_at(self, path: str, offset: int, length: int) -> bytes: ...
+    def open(self, path: str) -> BinaryIO: ...
+    def create(self, path: str, data: bytes) -> None:
+        """Write a new file whole and durably; `Conflict` if it is there already."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file whole, over what is there."""
+
+    def open_new(self, path: str) -> BinaryIO:
+        """A stream into a file that nobody reads before its commit; what is there is overwritten."""
+
+    def hard_link(self, target: str, link: str) -> None: ...
+    def symlink(self, target: str, link: str) -> None: ...
+    def copy(self, source: str, target: str) -> None: ...
+    def delete(self, path: str) -> bool:
+        """Delete a file if it is there; true when it was."""
+
+    def delete_tree(self, directory: str) -> None: ...
+    def check_writable(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class LocalStorage:
+    """A local (or locally mounted) directory."""
+
+    base: str
+
+    def _at(self, path: str) -> Path:
+        # A path from a plan or a commit must never lead out of the table.
+        if path.startswith("/") or ".." in path.split("/"):
+            raise CorruptTable("A file name leads out of the table.", where=f"{self.base}: {path}")
+        return Path(self.base, path)
+
+    def uri(self, path: str) -> str:
+        return str(self._at(path))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self._at(path))
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(self._at(path))
+
+    def list_files(self, directory: str) -> list[FileInfo]:
+        return list(self._scan(directory))
+
+    def _scan(self, directory: str) -> Iterator[FileInfo]:
+        prefix = f"{directory}/" if directory else ""
+        try:
+            entries = os.scandir(self._at(directory))
+        except FileNotFoundError:
+            return
+        with entries:
+            for entry in entries:
+                path = prefix + entry.name
+                link = None
+                if entry.is_symlink():
+                    link = self._link_target(directory, os.readlink(entry.path))
+                try:
+                    if not entry.is_file():
+                        continue
+                    stat = entry.stat()
+                except FileNotFoundError:
+                    continue
+                yield FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink)
+
+    def _link_target(self, directory: str, text: str) -> str:
+        return os.path.normpath(os.path.join(directory, text))
+
+    def list_directories(self, directory: str) -> list[str]:
+        prefix = f"{directory}/" if directory else ""
+        try:
+            with os.scandir(self._at(directory)) as entries:
+                return sorted(prefix + e.name for e in entries if e.is_dir())
+        except FileNotFoundError:
+            return []
+
+    def size(self, path: str) -> int:
+        return os.path.getsize(self._at(path))
+
+    def read(self, path: str) -> bytes:
+        return self._at(path).read_bytes()
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes:
+        with open(self._at(path), "rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def open(self, path: str) -> BinaryIO:
+        return open(self._at(path), "rb")
+
+    def create(self, path: str, data: bytes) -> None:
+        scratch = self._write_scratch(data)
+        target = self._at(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # link() fails where rename() would overwrite: whole content and exclusive at once.
+            os.link(scratch, target)
+        except FileExistsError:
+            raise Conflict(
+                "Another process created this file first.",
+                where=f"{self.base}: {path}",
+                hint="Look at the table again before going on.",
+            ) from None
+        finally:
+            os.unlink(scratch)
+        _sync_directory(target.parent)
+
+    def replace(self, path: str, data: bytes) -> None:
+        scratch = self._write_scratch(data)
+        target = self._at(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._forget_checksum(target)
+        os.replace(scratch, target)
+        _sync_directory(target.parent)
+
+    def _write_scratch(self, data: bytes) -> Path:
+        folder = self._at(f"{SCRATCH}/tmp")
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = folder / uuid.uuid4().hex
+        with open(scratch, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return scratch
+
+    def open_new(self, path: str) -> BinaryIO:
+        target = self._at(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._forget_checksum(target)
+        return open(target, "wb")
+
+    def hard_link(self, target: str, link: str) -> None:
+        os.link(self._at(target), self._at(link))
+
+    def symlink(self, target: str, link: str) -> None:
+        relative = os.path.relpath(self._at(target), self._at(link).parent)
+        os.symlink(relative, self._at(link))
+
+    def copy(self, source: str, target: str) -> None:
+        with open(self._at(source), "rb") as reader, open(self._at(target), "xb") as writer:
+            shutil.copyfileobj(reader, writer, 1 << 20)
+            writer.flush()
+            os.fsync(writer.fileno())
+
+    def delete(self, path: str) -> bool:
+        target = self._at(path)
+        self._forget_checksum(target)
+        try:
+            os.unlink(target)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _forget_checksum(self, target: Path) -> None:
+        # Java's checksummed local file system refuses a file whose `.crc` does not match.
+        target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
+
+    def delete_tree(self, directory: str) -> None:
+        shutil.rmtree(self._at(directory), ignore_errors=True)
+
+    def check_writable(self) -> None:
+        folder = Path(self.base)
+        while not folder.exists():
+            folder = folder.parent
+        probe = folder / f".hudi_assets.{uuid.uuid4().hex}"
+        try:
+            with open(probe, "xb"):
+                pass
+            probe.unlink()
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            raise EnvironmentProblem(
+                f"The directory cannot be written: {error.strerror}.",
+                where=str(folder),
+                hint="Give this user write permission, or run as the table's owner.",
+            ) from error
+
+
+def _sync_directory(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage:
+    """The storage under a table's base path (an absolute or relative path, or a file: URI)."""
+    text = str(path)
+    scheme = urlparse(text).scheme
+    if scheme and len(scheme) > 1:
+        if scheme != "file":
+            raise UnsupportedTable(
+                f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path."
+            )
+        text = unquote(urlparse(text).path)
+    if options:
+        raise InvalidInput(
+            f"A local table takes no storage options (got {', '.join(sorted(options))}).", where=text
+        )
+    if not text.strip():
+        raise InvalidInput("The table's path is empty.")
+    return LocalStorage(os.path.abspath(text))

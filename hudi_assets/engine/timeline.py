@@ -1,0 +1,101 @@
+"""The timeline as a value: which instants there are, and what that makes of a file. Pure.
+
+Rules from org.apache.hudi.common.table.timeline.HoodieDefaultTimeline: an instant counts as committed
+when it is completed on the active timeline, or older than the timeline's start (it was archived then).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from .event_time import EPOCH
+from .model import Action, Instant, State
+
+_INSTANT = re.compile(r"\d{14}(?:\d{3})?")
+WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_PENDING_SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All instants of the active timeline, each in its latest state, ordered by time."""
+
+    instants: tuple[Instant, ...]
+
+    @cached_property
+    def _completed_writes(self) -> frozenset[str]:
+        return frozenset(i.timestamp for i in self.instants if i.is_completed and i.action in WRITES)
+
+    @cached_property
+    def start(self) -> str | None:
+        """The first instant that is not a savepoint: what lies before it was archived."""
+        return next((i.timestamp for i in self.instants if i.action is not Action.SAVEPOINT), None)
+
+    def is_committed(self, timestamp: str) -> bool:
+        """True where a base file, log block or slice of this instant is to be read."""
+        if timestamp in self._completed_writes:
+            return True
+        return self.start is not None and timestamp < self.start
+
+    def completed(self, *actions: Action) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if i.is_completed and i.action in actions)
+
+    def pending(self, *actions: Action) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if not i.is_completed and i.action in actions)
+
+    @property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        return self.pending(Action.COMPACTION)
+
+    @property
+    def pending_services(self) -> tuple[Instant, ...]:
+        """Whatever keeps a new compaction from being planned: strictly one at a time."""
+        return self.pending(*_PENDING_SERVICES)
+
+    @property
+    def inflight_writes(self) -> tuple[Instant, ...]:
+        return self.pending(Action.DELTA_COMMIT, Action.COMMIT)
+
+    @property
+    def last(self) -> str | None:
+        return self.instants[-1].timestamp if self.instants else None
+
+    @property
+    def last_write(self) -> str | None:
+        """The newest completed write: what a plan was read at."""
+        return max(self._completed_writes, default=None)
+
+
+def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
+    """Of each instant the most advanced state; a compaction that completed is a commit then."""
+    rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
+    best: dict[tuple[str, Action], Instant] = {}
+    for instant in instants:
+        action = Action.COMPACTION if instant.action is Action.COMMIT else instant.action
+        action = Action.REPLACE_COMMIT if action is Action.CLUSTERING else action
+        seen = best.get((instant.timestamp, action))
+        if seen is None or rank[instant.state] > rank[seen.state]:
+            best[(instant.timestamp, action)] = instant
+    return tuple(sorted(best.values(), key=lambda i: (i.timestamp, i.action)))
+
+
+def format_instant(ms: int) -> str:
+    """Epoch ms as a Hudi instant in UTC."""
+    moment = EPOCH + timedelta(milliseconds=ms)
+    return moment.strftime("%Y%m%d%H%M%S") + f"{ms % 1000:03d}"
+
+
+def instant_ms(timestamp: str, timezone: str) -> int:
+    """An instant as epoch ms. `timezone` is the table's (hoodie.table.timeline.timezone: UTC or LOCAL)."""
+    text = timestamp if len(timestamp) == 17 else timestamp + "999"
+    moment = datetime.strptime(text[:14], "%Y%m%d%H%M%S")
+    aware = moment.replace(tzinfo=UTC) if timezone == "UTC" else moment.astimezone()
+    return (aware - EPOCH) // timedelta(milliseconds=1) + int(text[14:17])
+
+
+def is_instant(text: str) -> bool:
+    return _INSTANT.fullmatch(text) is not None

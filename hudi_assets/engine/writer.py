@@ -1,0 +1,259 @@
+"""The order of things in a delta commit: check, lock, begin, write in Spark, reconcile, commit."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from . import avro_project, spark
+from .commit_metadata import BATCH_ID, CLOCK_TIME, SCHEMA, WRITER, CommitMetadata
+from .config import TableConfig
+from .errors import Conflict, HudiAssetsError, InvalidInput
+from .keys import bucket_of
+from .layout_v6 import LayoutV6
+from .lock import WRITE, table_lock
+from .model import Action, CommitResult, Freshness
+from .publish import Publisher, marked_files
+from .recover import undo_dead_writes
+from .state import TableState
+from .storage import Storage
+from .write import BUCKET, PARTITION, Target, WriteSpec, Written, check_fields, keyed_batches
+from .write import write_deletes, write_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+WRITER_NAME = "hudi-assets"
+_LOCK_WAIT_S = 600.0
+_Work = Callable[[WriteSpec, Iterator[pa.RecordBatch], str], list[Written]]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes delta commits into one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: LayoutV6
+    publisher: Publisher
+    session: SparkSession
+    freshness_of: Callable[[TableState], Freshness]
+
+    @staticmethod
+    def committed_batches(state: TableState) -> dict[str, str]:
+        batches = {}
+        for instant in state.timeline.completed(Action.DELTA_COMMIT):
+            batch = state.commit(instant).extra.get(BATCH_ID)
+            if batch is not None:
+                batches[batch] = instant.timestamp
+        return batches
+
+    def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        state = self._state()
+        data = state.data_schema
+        self._check_schema(df, data)
+        needed = {self.config.ordering_field, self.config.event_time_field or self.config.ordering_field}
+        return self._commit(df, sorted(needed), "UPSERT", write_rows, clock_ms, batch_id)
+
+    def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        for name in (*self.config.record_key, *self.config.partition_fields):
+            if name not in df.columns:
+                raise InvalidInput(f"Deletes need column {name!r}.", where=self.storage.base)
+        ordering = self.config.ordering_field
+        wanted = (*self.config.record_key, *self.config.partition_fields)
+        columns = list(dict.fromkeys((*wanted, ordering) if ordering in df.columns else wanted))
+        self._check_types(df.select(*columns))
+        return self._commit(df.select(*columns), [], "DELETE", write_deletes, clock_ms, batch_id)
+
+    # -- checks before anything is written ----------------------------------------------------------
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout)
+
+    def _check_schema(self, df: DataFrame, data: pa.Schema) -> None:
+        extra = [name for name in df.columns if name not in data.names and not name.startswith("_hoodie_")]
+        if extra:
+            raise InvalidInput(
+                f"The table has no column {extra[0]!r}.",
+                where=self.storage.base,
+                hint=f"It has: {', '.join(data.names)}.",
+            )
+        check_fields(spark.arrow_schema(df.schema), self.config)
+        self._check_types(df)
+
+    def _check_types(self, df: DataFrame) -> None:
+        data = self._state().data_schema
+        found = spark.arrow_schema(df.schema)
+        wanted = pa.schema([data.field(name).with_nullable(True) for name in found.names if name in data.names])
+        avro_project.project(found.empty_table(), wanted)
+
+    def _count_and_check(self, df: DataFrame, not_null: list[str]) -> int:
+        """Count the rows; refuse null keys, ordering values and event times."""
+        nulls: dict[str, Column] = {name: F.col(name).isNull() for name in not_null}
+        keys = [F.col(name).isNull() | (F.col(name).cast("string") == "") for name in self.config.record_key]
+        if self.config.complex_keys:
+            nulls["record key"] = functools.reduce(lambda a, b: a & b, keys)
+        else:
+            nulls[f"record key {self.config.record_key[0]}"] = keys[0]
+        sums = [F.sum(F.when(test, 1).otherwise(0)).alias(f"n{i}") for i, test in enumerate(nulls.values())]
+        row = df.agg(F.count(F.lit(1)).alias("rows"), *sums).collect()[0]
+        for i, name in enumerate(nulls):
+            if row[f"n{i}"]:
+                raise InvalidInput(
+                    f"{row[f'n{i}']} of {row['rows']} rows have no {name} (null or empty).",
+                    where=self.storage.base,
+                    hint="Filter them out or fill them in; nothing was written.",
+                )
+        return int(row["rows"])
+
+    # -- one delta commit -------------------------------------------------------------------------
+
+    def _commit(
+        self,
+        df: DataFrame,
+        not_null: list[str],
+        operation: str,
+        work: _Work,
+        clock_ms: int | None,
+        batch_id: str | None,
+    ) -> CommitResult:
+        if self.config.buckets is None:
+            raise InvalidInput(
+                "The table states no bucket count, so its index is unknown.",
+                where=self.storage.base,
+                hint="Write it with the engine that made it; or set hoodie.bucket.index.num.buckets.",
+            )
+        if self.config.clock == "commit" and clock_ms is None:
+            raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
+        self.storage.check_writable()
+        df = df.persist()
+        try:
+            rows = self._count_and_check(df, not_null)
+            with table_lock(self.storage, WRITE, wait_s=_LOCK_WAIT_S):
+                return self._locked_commit(df, rows, operation, work, clock_ms, batch_id)
+        finally:
+            df.unpersist()
+
+    def _locked_commit(
+        self, df: DataFrame, rows: int, operation: str, work: _Work, clock_ms: int | None, batch_id: str | None
+    ) -> CommitResult:
+        undo_dead_writes(self.storage, self.layout, self.publisher, self._state())
+        state = self._state()
+        done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
+        if done is not None or (rows == 0 and clock_ms is None):
+            return CommitResult(done, 0, 0, 0, None, None)
+        if state.timeline.inflight_writes:
+            other = state.timeline.inflight_writes[0]
+            raise Conflict(
+                f"{other.action} {other.timestamp} of another writer is unfinished.",
+                where=self.storage.base,
+                hint="Wait for it, or let that writer roll it back.",
+            )
+        instant = self.publisher.new_instant(state.timeline)
+        extra = {WRITER: WRITER_NAME}
+        self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
+        try:
+            spec = self._spec(state, instant, clock_ms)
+            written = self._run(df, spec, work) if rows else []
+            self._delete_strays(instant, written)
+        except BaseException as error:
+            self._abandon(instant, error)
+            raise
+        extra |= {SCHEMA: state.avro_schema}
+        if clock_ms is not None:
+            extra[CLOCK_TIME] = str(clock_ms)
+        if batch_id is not None:
+            extra[BATCH_ID] = batch_id
+        stats = tuple(sorted((w.stat for w in written), key=lambda s: s.path))
+        self.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
+        return _result(instant, written)
+
+    def _spec(self, state: TableState, instant: str, clock_ms: int | None) -> WriteSpec:
+        column, unit = state.event_time_column
+        freshness = self.freshness_of(state)
+        now = clock_ms if clock_ms is not None else freshness.computed_at
+        latency = self.config.data_latency_ms
+        return WriteSpec(
+            storage=self.storage,
+            config=self.config,
+            layout=self.layout,
+            instant=instant,
+            schema=state.schema,
+            avro_schema=state.avro_schema_with_meta,
+            column=column,
+            unit=unit,
+            targets=_targets(state),
+            watermark_ms=None if latency is None else now - latency,
+            freshness_ms=freshness.freshness,
+        )
+
+    def _run(self, df: DataFrame, spec: WriteSpec, work: _Work) -> list[Written]:
+        config = spec.config
+
+        def keyed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return keyed_batches(batches, config)
+
+        with_keys = df.mapInArrow(keyed, _keyed_schema(df))
+        parts = self.session.sparkContext.defaultParallelism
+        shuffled = with_keys.repartition(parts, F.col(PARTITION), F.col(BUCKET))
+        results = spark.map_partitions(shuffled, lambda batches, token: work(spec, batches, token))
+        return [written for part in results for written in part]
+
+    def _delete_strays(self, instant: str, written: list[Written]) -> None:
+        """Files of task attempts that did not count: every marked file that no result names."""
+        kept = {w.stat.path for w in written}
+        for path in marked_files(self.storage, instant):
+            if path not in kept:
+                self.storage.delete(path)
+
+    def _abandon(self, instant: str, error: BaseException) -> None:
+        """Take back an unfinished write, unless even that fails: then the next run does it."""
+        try:
+            self._delete_strays(instant, [])
+            self.publisher.withdraw_write(instant)
+        except (OSError, HudiAssetsError) as second:
+            error.add_note(f"The unfinished write {instant} is left for recover: {second}")
+
+
+def _keyed_schema(df: DataFrame) -> str:
+    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+    head = [StructField("_hoodie_record_key", StringType()), StructField(PARTITION, StringType())]
+    return StructType([*head, StructField(BUCKET, IntegerType()), *df.schema.fields])  # type: ignore[return-value]
+
+
+def _targets(state: TableState) -> dict[tuple[str, int], Target]:
+    targets = {}
+    for key in state.view.groups:
+        bucket = bucket_of(key[1])
+        slice_ = state.view.write_slice(key)
+        if bucket is not None and slice_ is not None:
+            targets[(key[0], bucket)] = Target(
+                file_id=key[1],
+                base_instant=slice_.base_instant,
+                next_version=slice_.next_log_version,
+                base_file=slice_.base_file.name if slice_.base_file else "",
+                log_files=tuple(log.name for log in slice_.log_files),
+                is_new=False,
+            )
+    return targets
+
+
+def _result(instant: str, written: list[Written]) -> CommitResult:
+    stats = [w.stat for w in written]
+    lows = [s.min_event_time for s in stats if s.min_event_time is not None]
+    highs = [s.max_event_time for s in stats if s.max_event_time is not None]
+    return CommitResult(
+        instant=instant,
+        rows=sum(s.num_writes or s.num_deletes for s in stats),
+        log_files=len(stats),
+        bytes_written=sum(s.size for s in stats),
+        min_event_time=min(lows, default=None),
+        max_event_time=max(highs, default=None),
+        late_records=sum(w.late_records for w in written),
+    )

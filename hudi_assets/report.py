@@ -1,0 +1,311 @@
+"""Metadata of the assets: numbers, tables and the event-time picture. Reads, never writes, the table."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.dates as mdates
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from PIL import Image
+
+from hudi_assets.engine.event_time import iso
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hudi_assets.engine import HudiTable
+    from hudi_assets.engine.model import (
+        CommitResult,
+        CompactionResult,
+        Freshness,
+        LogBar,
+        Operation,
+        OperationResult,
+        Plan,
+        Stats,
+    )
+
+MAX_ROWS = 20
+_COMPACTED, _REMAINING, _THRESHOLD = "#2f7ebc", "#f2a33a", "#b3202a"
+_MAX_BARS = 600
+_DAY_MS = 86_400_000
+
+Metadata = dict[str, Any]
+
+
+def duration(ms: int) -> str:
+    """`1 d 2 h`, `45 min`, `3.2 s`; the two largest units."""
+    sign, rest = ("-" if ms < 0 else ""), abs(ms)
+    if rest < 60_000:
+        return f"{sign}{rest / 1000:g} s"
+    parts = []
+    for name, size in (("d", _DAY_MS), ("h", 3_600_000), ("min", 60_000)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {name}")
+    return sign + " ".join(parts[:2])
+
+
+def commit_metadata(result: CommitResult, *, delivered: int, already: bool) -> Metadata:
+    """A delta commit: what was delivered and what was written of it."""
+    return {
+        "dagster/row_count": result.rows,
+        "rows_delivered": delivered,
+        "instant": result.instant or "none: the batch was empty",
+        "already_committed": already,
+        "log_files": result.log_files,
+        "bytes_written": result.bytes_written,
+        "late_records": result.late_records,
+        "min_event_time": iso(result.min_event_time) or "none",
+        "max_event_time": iso(result.max_event_time) or "none",
+    }
+
+
+def schema_metadata(hudi: HudiTable) -> Metadata:
+    return {
+        "dagster/column_schema": column_schema(hudi.schema()),
+        "dagster/table_name": hudi.config.name,
+        "path": MetadataValue.path(hudi.path),
+    }
+
+
+def column_schema(schema: pa.Schema) -> TableSchema:
+    return TableSchema([TableColumn(field.name, str(field.type)) for field in schema])
+
+
+def stats_metadata(stats: Stats, now: int) -> Metadata:
+    """The RFC's metrics: the minimum event time over all log files, and what remains to be compacted."""
+    return {
+        "min_event_time": iso(stats.min_event_time) or "none",
+        "remaining_log_files": stats.remaining_log_files,
+        "remaining_bytes": stats.remaining_bytes,
+        "remaining_file_slices": stats.remaining_file_slices,
+        "base_files": stats.base_files,
+        "base_bytes": stats.base_bytes,
+        **promise_metadata(stats.freshness, now),
+    }
+
+
+def promise_metadata(promise: Freshness, now: int) -> Metadata:
+    found: Metadata = {
+        "freshness": iso(promise.freshness) or "null",
+        "threshold": iso(promise.threshold) or "null",
+        "instant": promise.instant or "none",
+        "computed_at": iso(promise.computed_at),
+    }
+    if promise.freshness is None:
+        return found | {"reason": promise.reason or "unknown"}
+    lag = now - promise.freshness
+    # The numbers are what Dagster plots over time.
+    return found | {"freshness_ms": promise.freshness, "lag": duration(lag), "lag_seconds": lag / 1000}
+
+
+def plan_metadata(hudi: HudiTable, plan: Plan) -> Metadata:
+    """A plan before its execution: what it takes, what remains, and the picture of both."""
+    stats = hudi.stats()
+    return {
+        **stats_metadata(stats, hudi.now_ms()),
+        "threshold": iso(plan.threshold),
+        "threshold_ms": plan.threshold,
+        "instant": plan.instant,
+        "strategy": plan.strategy,
+        "logs_to_compact": sum(len(operation.log_files) for operation in plan.operations),
+        "logs_carried_over": sum(len(operation.carried_over) for operation in plan.operations),
+        "operations_count": len(plan.operations),
+        "operations": planned_operations(plan.operations),
+        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, f"{hudi.config.name}: planned"),
+    }
+
+
+def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -> Metadata:
+    """A completed compaction."""
+    stats = hudi.stats()
+    files = hudi.read_optimized_files()
+    title = f"{hudi.config.name}: compaction {result.instant}"
+    return {
+        **stats_metadata(stats, hudi.now_ms()),
+        "dagster/row_count": count_rows(files),
+        **schema_metadata(hudi),
+        "instant": result.instant,
+        "threshold": iso(plan.threshold),
+        "threshold_ms": plan.threshold,
+        "logs_compacted": result.logs_compacted,
+        "logs_remaining": result.logs_remaining,
+        "rows_written": result.rows,
+        "seconds": round(result.seconds, 3),
+        "operations_count": len(result.operations),
+        "operations": executed_operations(result.operations),
+        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, title),
+    }
+
+
+def freshness_metadata(hudi: HudiTable, promise: Freshness, properties: Mapping[str, str]) -> Metadata:
+    rows = "\n".join(f"| `{key}` | `{value}` |" for key, value in properties.items())
+    return {
+        **stats_metadata(hudi.stats(), hudi.now_ms()),
+        **promise_metadata(promise, hudi.now_ms()),
+        "published_properties": MetadataValue.md(f"| property | value |\n|---|---|\n{rows}"),
+    }
+
+
+def count_rows(files: Sequence[str]) -> int:
+    """Rows of the read-optimized view, from the Parquet footers."""
+    return sum(pq.read_metadata(file.removeprefix("file://")).num_rows for file in files)
+
+
+def planned_operations(operations: Sequence[Operation]) -> Any:
+    return _table(
+        [
+            TableRecord(
+                {
+                    "partition": operation.partition,
+                    "file_id": operation.file_id,
+                    "logs": len(operation.log_files),
+                    "carried_over": len(operation.carried_over),
+                    "base_file": operation.base_file or "none yet",
+                }
+            )
+            for operation in operations
+        ],
+        {
+            "partition": "string",
+            "file_id": "string",
+            "logs": "int",
+            "carried_over": "int",
+            "base_file": "string",
+        },
+    )
+
+
+def executed_operations(operations: Sequence[OperationResult]) -> Any:
+    return _table(
+        [
+            TableRecord(
+                {
+                    "partition": operation.partition,
+                    "file_id": operation.file_id,
+                    "logs_compacted": operation.logs_compacted,
+                    "logs_remaining": operation.logs_remaining,
+                    "log_records": operation.log_records,
+                    "rows": operation.rows,
+                    "bytes_written": operation.bytes_written,
+                }
+            )
+            for operation in operations
+        ],
+        {
+            "partition": "string",
+            "file_id": "string",
+            **dict.fromkeys(
+                ("logs_compacted", "logs_remaining", "log_records", "rows", "bytes_written"), "int"
+            ),
+        },
+    )
+
+
+def _table(records: list[TableRecord], types: Mapping[str, str]) -> Any:
+    """At most 20 rows: the event log keeps every materialization's metadata."""
+    schema = TableSchema([TableColumn(name, kind) for name, kind in types.items()])
+    return MetadataValue.table(records[:MAX_ROWS], schema=schema)
+
+
+def picture_metadata(bars: Sequence[LogBar], threshold: int | None, title: str) -> Any:
+    if not any(bar.min_event_time is not None for bar in bars):
+        return MetadataValue.text("no log files with a known event time")
+    encoded = base64.b64encode(event_time_picture(bars, threshold, title)).decode()
+    return MetadataValue.md(f"![event times of the log files](data:image/png;base64,{encoded})")
+
+
+def event_time_picture(bars: Sequence[LogBar], threshold: int | None, title: str) -> bytes:
+    """Every log file as a bar from its smallest to its largest event time, as PNG.
+
+    Grouped by partition, in order of event time; compacted and remaining ones in two colours, the threshold
+    as a line. Files without a known range are counted in the legend. The newest 600 are drawn.
+    """
+    drawn = [bar for bar in bars if bar.min_event_time is not None and bar.max_event_time is not None]
+    drawn.sort(key=lambda bar: (bar.partition, bar.min_event_time, bar.max_event_time))
+    if len(drawn) > _MAX_BARS:
+        newest = sorted(drawn, key=lambda bar: bar.max_event_time or 0)[-_MAX_BARS:]
+        drawn = [bar for bar in drawn if bar in set(newest)]
+    height = min(9.0, 1.6 + 0.11 * len(drawn))
+    figure = Figure(figsize=(9.5, max(2.6, height)), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    _draw_bars(axes, drawn)
+    if threshold is not None:
+        axes.axvline(mdates.date2num(_date(threshold)), color=_THRESHOLD, linewidth=1.6)
+    _label(axes, drawn, threshold, title, unknown=len(bars) - len(drawn))
+    return _png(figure)
+
+
+def _draw_bars(axes: Axes, bars: Sequence[LogBar]) -> None:
+    starts = [mdates.date2num(_date(bar.min_event_time or 0)) for bar in bars]
+    # A file with one event time still shows: at least a three-hundredth of the picture.
+    ends = [mdates.date2num(_date(bar.max_event_time or 0)) for bar in bars]
+    least = max((max(ends) - min(starts)) / 300, 1 / 86_400)
+    widths = [max(end - start, least) for start, end in zip(starts, ends, strict=True)]
+    colours = [_COMPACTED if bar.compacted else _REMAINING for bar in bars]
+    axes.barh(range(len(bars)), widths, left=starts, height=0.75, color=colours)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+
+
+def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str, *, unknown: int) -> None:
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel("event time (UTC)")
+    axes.xaxis_date()
+    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    _mark_partitions(axes, bars)
+    compacted = sum(bar.compacted for bar in bars)
+    entries = [
+        Patch(color=_COMPACTED, label=f"compacted ({compacted} log files)"),
+        Patch(color=_REMAINING, label=f"remaining ({len(bars) - compacted} log files)"),
+    ]
+    if threshold is not None:
+        entries.append(Patch(color=_THRESHOLD, label=f"threshold {iso(threshold)}"))
+    if unknown:
+        entries.append(Patch(color="none", label=f"{unknown} not drawn"))
+    axes.figure.legend(
+        handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8, frameon=False
+    )
+
+
+def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:
+    """One tick per partition in the middle of its bars, and a line between two partitions."""
+    centres, names = [], []
+    first = 0
+    for i in range(1, len(bars) + 1):
+        if i < len(bars) and bars[i].partition == bars[first].partition:
+            continue
+        centres.append((first + i - 1) / 2)
+        names.append(bars[first].partition or "(not partitioned)")
+        if i < len(bars):
+            axes.axhline(i - 0.5, color="#888888", linewidth=0.6)
+        first = i
+    axes.set_yticks(centres, names, fontsize=8)
+    axes.tick_params(axis="y", length=0)
+
+
+def _png(figure: Figure) -> bytes:
+    """As a picture of 64 colours: a third of the bytes, and every materialization stores one."""
+    drawn = FigureCanvasAgg(figure)
+    drawn.draw()
+    image = Image.fromarray(np.asarray(drawn.buffer_rgba())[..., :3])
+    out = io.BytesIO()
+    image.quantize(64).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def _date(ms: int) -> np.datetime64:
+    return np.datetime64(ms, "ms")

@@ -1,0 +1,183 @@
+"""The sensor: asks the engine whether a compaction is due, and asks Dagster for a run, or says why not.
+
+It reads the timeline and event times, never starts Spark. An unexpected error of the engine fails the tick.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dagster import (
+    AssetSelection,
+    DagsterInstance,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    RunRequest,
+    RunsFilter,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    define_asset_job,
+    sensor,
+)
+
+from hudi_assets.assets import TableAssets, unfinished_plan
+from hudi_assets.checks import published_freshness
+from hudi_assets.engine.errors import Conflict
+from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.report import duration
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+    from hudi_assets.engine import HudiTable
+
+_UNFINISHED = [
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+# After so many runs on the same state of the table, only one more an hour.
+_QUICK_ATTEMPTS = 3
+STATE_TAG = "hudi_assets/state"
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Plan (or go on with the pending plan), execute, publish the freshness."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class PublishFreshness:
+    """Only publish: the promise in the catalog is no longer true, and nothing is to be compacted now."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    why: str
+
+
+Decision = Compact | PublishFreshness | Wait
+
+
+def decide(
+    *,
+    pending: Plan | None,
+    due: Plan | NoPlan,
+    last_threshold: int | None,
+    freshness: int | None,
+    published: int | None,
+    now: int,
+    compact_every: int,
+    slo: int | None,
+) -> Decision:
+    """What the table needs. Pure; times are epoch ms, durations ms.
+
+    `freshness` is the table's now, `published` the one that readers find in the catalog. Late data makes the
+    first fall below the second: that is published at once, and compacted at once where the SLO is broken.
+    """
+    if pending is not None:
+        return Compact(f"compaction {pending.instant} is planned and was not finished")
+    fallen = published is not None and (freshness is None or freshness < published)
+    if isinstance(due, NoPlan):
+        return PublishFreshness(_fallen(freshness, published)) if fallen else Wait(due.reason)
+    if last_threshold is None:
+        return Compact(f"first compaction, up to {iso(due.threshold)}")
+    if fallen and slo is not None and (freshness is None or now - freshness > slo):
+        return Compact(_fallen(freshness, published) + f", more than {duration(slo)} behind the clock")
+    moved = due.threshold - last_threshold
+    if moved >= compact_every:
+        return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}")
+    if fallen:
+        return PublishFreshness(_fallen(freshness, published))
+    return Wait(
+        f"The threshold would move by {duration(moved)}, to {iso(due.threshold)}; "
+        f"a compaction is due when it moves by {duration(compact_every)}."
+    )
+
+
+def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
+    """Plan, execute, publish, check: everything but the ingestion."""
+    keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness")]
+    return define_asset_job(
+        f"{table.name}_compaction", selection=AssetSelection.assets(*keys), tags=table.run_tags
+    )
+
+
+def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") -> SensorDefinition:
+    """Requests a run of the job when the table's event times make one due."""
+
+    @sensor(
+        name=table.sensor_name,
+        job=job,
+        minimum_interval_seconds=table.sensor_interval,
+        default_status=DefaultSensorStatus.RUNNING if table.sensor_running else DefaultSensorStatus.STOPPED,
+        required_resource_keys={table.resource_key},
+        description="Asks for a compaction when event time has moved on, or late data broke the promise.",
+    )
+    def evaluate(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+        if not getattr(context.resources, table.resource_key).exists():
+            return SkipReason(f"There is no table {table.name} yet.")
+        running = unfinished_run(context.instance, table)
+        if running:
+            return SkipReason(f"Run {running} is at work on {table.name}.")
+        hudi = table.open(context)
+        try:
+            decision = _decide_for(hudi, context.instance, table)
+        except Conflict as conflict:
+            return SkipReason(str(conflict))
+        if isinstance(decision, Wait):
+            return SkipReason(decision.why)
+        context.log.info(decision.why)
+        return _request(context.instance, table, hudi, decision)
+
+    return evaluate
+
+
+def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
+    """A run of this table that is queued or running."""
+    runs = instance.get_runs(RunsFilter(tags=table.run_tags, statuses=_UNFINISHED), limit=1)
+    return runs[0].run_id[:8] if runs else None
+
+
+def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets) -> Decision:
+    promise = hudi.freshness()
+    return decide(
+        pending=unfinished_plan(hudi),
+        due=hudi.due_compaction(),
+        last_threshold=promise.threshold,
+        freshness=promise.freshness,
+        published=published_freshness(instance, table.key("freshness")),
+        now=hudi.now_ms(),
+        compact_every=table.compact_every_ms,
+        slo=table.freshness_slo_ms,
+    )
+
+
+def _request(
+    instance: DagsterInstance, table: TableAssets, hudi: "HudiTable", decision: Compact | PublishFreshness
+) -> RunRequest:
+    """A run key fires once, so it names the state of the table and counts the runs that came of it so far."""
+    kind = "compact" if isinstance(decision, Compact) else "freshness"
+    state = f"{table.name}:{kind}:{hudi.stats().last_commit}"
+    attempts = instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))
+    run_key = f"{state}:{attempts}"
+    if attempts >= _QUICK_ATTEMPTS:
+        run_key = f"{state}:{datetime.now(UTC):%Y-%m-%dT%H}"
+    return RunRequest(
+        run_key=run_key,
+        tags={**table.run_tags, STATE_TAG: state, "hudi_assets/reason": decision.why[:250]},
+        asset_selection=[table.key("freshness")] if isinstance(decision, PublishFreshness) else None,
+    )
+
+
+def _fallen(freshness: int | None, published: int | None) -> str:
+    now = iso(freshness) if freshness is not None else "unknown"
+    return f"the freshness has fallen back from {iso(published)} to {now}"

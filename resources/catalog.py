@@ -1,0 +1,119 @@
+"""Publishes a table in Spark's catalog: its read-optimized and its snapshot view, with the freshness.
+
+The read-optimized view is `SELECT … FROM parquet.` over the current base files: queries by name read them
+with Spark's own Parquet reader. Files and properties stand in one CREATE OR REPLACE VIEW, so no reader sees
+new files under an old freshness, or the other way round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from dagster import ConfigurableResource
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from hudi_assets.engine.event_time import iso
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hudi_assets.engine import HudiTable
+    from hudi_assets.engine.model import Freshness
+
+_GLOB = re.compile(r"([\\{}\[\]*?,])")
+
+
+class Catalog(ConfigurableResource):  # type: ignore[type-arg]
+    """The views of a table in the database `database` of Spark's catalog."""
+
+    database: str = "default"
+
+    def publish(
+        self, spark: SparkSession, table: HudiTable, freshness: Freshness, *, ro: str, rt: str
+    ) -> dict[str, str]:
+        """Replace the views `ro` and `rt`, and return their properties.
+
+        `freshness` must have been computed before the call: base files are listed here, after it, so the
+        view holds at least what the freshness promises. Without Spark 4 there is no `rt` by name.
+        """
+        properties = freshness_properties(freshness, table.path)
+        files = table.read_optimized_files()
+        spark.sql(self._ro_statement(ro, table, files, properties))
+        if int(spark.version.split(".")[0]) >= 4:
+            source = f"{self._name(rt)[:-1]}_source`"
+            if not spark.catalog.tableExists(source):
+                path = table.path.replace("'", "\\'")
+                spark.sql(f"CREATE TABLE {source} USING hudi_assets OPTIONS (path '{path}')")
+            spark.sql(view_statement(self._name(rt), f"SELECT * FROM {source}", properties))
+        return properties
+
+    def properties(self, spark: SparkSession, view: str) -> dict[str, str]:
+        """What the catalog says now, as any reader sees it (SHOW TBLPROPERTIES)."""
+        return {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {self._name(view)}").collect()}
+
+    def _ro_statement(
+        self, view: str, table: HudiTable, files: Sequence[str], properties: Mapping[str, str]
+    ) -> str:
+        return view_statement(
+            self._name(view),
+            f"SELECT {columns(table.schema(), bool(files))}{parquet_files(files)}",
+            properties,
+        )
+
+    def _name(self, view: str) -> str:
+        return f"`{self.database}`.`{view}`"
+
+
+def view_statement(name: str, query: str, properties: Mapping[str, str]) -> str:
+    listed = ", ".join(f"'{key}' = '{_text(value)}'" for key, value in properties.items())
+    return f"CREATE OR REPLACE VIEW {name} TBLPROPERTIES ({listed}) AS {query}"
+
+
+def columns(schema: pa.Schema, present: bool) -> str:
+    """The select list. Without any base file the view is an empty relation with the table's columns."""
+    fields = from_arrow_schema(schema).fields
+    if present:
+        return ", ".join(f"`{field.name}`" for field in fields)
+    return ", ".join(f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in fields)
+
+
+def parquet_files(files: Sequence[str]) -> str:
+    """The FROM clause that names exactly these files, as one Hadoop glob of alternatives."""
+    if not files:
+        return " WHERE false"
+    paths = [file.removeprefix("file://") for file in files]
+    start = _common_directory(paths)
+    inner = ",".join(_GLOB.sub(r"\\\1", path[len(start) :]) for path in sorted(paths))
+    pattern = _GLOB.sub(r"\\\1", start) + (f"{{{inner}}}" if len(paths) > 1 else inner)
+    return f" FROM parquet.`{pattern.replace('`', '``')}`"
+
+
+def freshness_properties(freshness: Freshness, path: str) -> dict[str, str]:
+    """The published promise. Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
+    properties = {"hudi_assets.path": path, "hudi_assets.instant": freshness.instant or "null"}
+    times = {
+        "freshness": freshness.freshness,
+        "threshold": freshness.threshold,
+        "computed_at": freshness.computed_at,
+    }
+    for name, value in times.items():
+        properties[f"hudi_assets.{name}"] = "null" if value is None else iso(value)
+        properties[f"hudi_assets.{name}_ms"] = "null" if value is None else str(value)
+    if freshness.reason:
+        properties["hudi_assets.reason"] = freshness.reason
+    return properties
+
+
+def _common_directory(paths: Sequence[str]) -> str:
+    first, last = min(paths), max(paths)
+    same = next(
+        (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
+    )
+    return first[: first.rindex("/", 0, same) + 1]
+
+
+def _text(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "\\'")

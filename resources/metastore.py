@@ -1,0 +1,350 @@
+"""A Hive metastore that several Spark processes share, started when the first one needs it.
+
+Spark's embedded Derby belongs to one process. So the metastore that Spark ships in its own jars runs as a
+process of its own, on 127.0.0.1, with the Derby database in `<home>/catalog`; sessions reach it by thrift.
+Nobody has to start or stop it: whoever opens a session leaves its process id in `<home>/catalog/users`
+(`acquire`), the first one starts the server, and the server leaves when none of those processes is alive.
+
+    python resources/metastore.py acquire --home DIR [--pid PID]     prints the thrift URI
+    python resources/metastore.py stop --home DIR
+
+`<home>/spark` is a SPARK_CONF_DIR: with it, spark-sql, pyspark and spark-submit do `acquire` by themselves.
+This file runs as a script too, from that directory's spark-env.sh, so it imports nothing of the project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from filelock import FileLock
+
+_START_TIMEOUT = 90.0
+_GRACE = 20.0  # seconds without a user before the server leaves
+_POLL = 2.0
+
+_HIVE_SITE = """<?xml version="1.0"?>
+<configuration>
+  <property><name>javax.jdo.option.ConnectionURL</name>
+    <value>jdbc:derby:;databaseName={database};create=true</value></property>
+  <property><name>hive.metastore.warehouse.dir</name><value>{warehouse}</value></property>
+  <property><name>datanucleus.schema.autoCreateAll</name><value>true</value></property>
+  <property><name>hive.metastore.schema.verification</name><value>false</value></property>
+  <property><name>hive.async.log.enabled</name><value>false</value></property>
+</configuration>
+"""
+
+# Hive's Derby schema cuts a view's text at 32,700 characters, about 250 file names: make it a CLOB.
+_LONG_VIEW_TEXTS = """connect 'jdbc:derby:{database}';
+ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
+UPDATE TBLS SET LONG_TEXT = VIEW_EXPANDED_TEXT;
+ALTER TABLE TBLS DROP COLUMN VIEW_EXPANDED_TEXT RESTRICT;
+RENAME COLUMN TBLS.LONG_TEXT TO VIEW_EXPANDED_TEXT;
+ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
+UPDATE TBLS SET LONG_TEXT = VIEW_ORIGINAL_TEXT;
+ALTER TABLE TBLS DROP COLUMN VIEW_ORIGINAL_TEXT RESTRICT;
+RENAME COLUMN TBLS.LONG_TEXT TO VIEW_ORIGINAL_TEXT;
+exit;
+"""
+
+_LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+# Sourced by Spark's launcher, which then becomes the session's process: `$$` is the session's id.
+_SPARK_ENV = """PYSPARK_PYTHON="${{PYSPARK_PYTHON:-{python}}}"
+PYTHONPATH="{project}${{PYTHONPATH:+:$PYTHONPATH}}"
+"{python}" "{script}" acquire --home "{home}" --pid $$ > /dev/null
+"""
+
+_SPARK_DEFAULTS = """spark.sql.catalogImplementation                        hive
+spark.hadoop.hive.metastore.uris                        {uri}
+spark.sql.warehouse.dir                                 {warehouse}
+spark.sql.session.timeZone                              UTC
+spark.ui.enabled                                        false
+# The read-optimized view names its files: list them here instead of in a job of their own.
+spark.sql.sources.parallelPartitionDiscovery.threshold  100000
+"""
+
+
+class MetastoreError(RuntimeError):
+    """The metastore did not start; the message has the end of its log."""
+
+
+@dataclass(frozen=True)
+class Metastore:
+    """The metastore of one home directory."""
+
+    home: Path
+
+    @property
+    def directory(self) -> Path:
+        return self.home / "catalog"
+
+    @property
+    def database(self) -> Path:
+        return self.directory / "metastore_db"
+
+    @property
+    def warehouse(self) -> Path:
+        """Where tables go that are made by name and without a path."""
+        return self.home / "catalog" / "warehouse"
+
+    @property
+    def spark_conf_dir(self) -> Path:
+        return self.home / "spark"
+
+    @property
+    def users(self) -> Path:
+        return self.directory / "users"
+
+    @property
+    def port_file(self) -> Path:
+        return self.directory / "port"
+
+    @property
+    def log_file(self) -> Path:
+        return self.directory / "server.log"
+
+    def lock(self) -> FileLock:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return FileLock(str(self.directory / "lock"))
+
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self.port_file.read_text().strip()}"
+
+    def acquire(self, pid: int) -> str:
+        """Enter process `pid` as a user, start the server if there is none, and return its URI."""
+        self.users.mkdir(parents=True, exist_ok=True)
+        (self.users / str(pid)).touch()  # before the lock: a server about to leave looks again under it
+        with self.lock():
+            if not self.is_running():
+                self._start()
+            self._write_spark_conf()
+        return self.uri()
+
+    def is_running(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", int(self.port_file.read_text())), timeout=2):
+                return True
+        except (OSError, ValueError):
+            return False
+
+    def has_users(self) -> bool:
+        """Is a process alive that acquired the metastore? Forgets those that are gone."""
+        alive = False
+        for entry in self.users.iterdir() if self.users.exists() else ():
+            if _alive(int(entry.name)):
+                alive = True
+            else:
+                entry.unlink(missing_ok=True)
+        return alive
+
+    def stop(self) -> None:
+        """Stop the server, whoever uses it."""
+        shutil.rmtree(self.users, ignore_errors=True)
+        deadline = time.monotonic() + _GRACE + 4 * _POLL
+        while self.is_running() and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+    def write_conf(self) -> None:
+        """The server's own settings; the port is chosen when it starts."""
+        conf = self.directory / "conf"
+        conf.mkdir(parents=True, exist_ok=True)
+        self.warehouse.mkdir(parents=True, exist_ok=True)
+        (conf / "hive-site.xml").write_text(
+            _HIVE_SITE.format(database=self.database, warehouse=self.warehouse), "utf-8"
+        )
+
+    def _start(self) -> None:
+        self.write_conf()
+        port = _free_port(self.port_file)
+        self.port_file.write_text(str(port))
+        with self.log_file.open("wb") as log:
+            server = subprocess.Popen(
+                [sys.executable, __file__, "serve", "--home", str(self.home)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C in the terminal ends its user, not the server
+                cwd=self.directory,
+            )
+        deadline = time.monotonic() + _START_TIMEOUT
+        while not self.is_running():
+            if server.poll() is not None or time.monotonic() > deadline:
+                tail = self.log_file.read_text("utf-8", "replace")[-2000:]
+                raise MetastoreError(f"The Hive metastore did not start; see {self.log_file}:\n{tail}")
+            time.sleep(0.1)
+
+    def _write_spark_conf(self) -> None:
+        conf = self.spark_conf_dir
+        conf.mkdir(parents=True, exist_ok=True)
+        script = Path(__file__).resolve()
+        env = _SPARK_ENV.format(
+            python=sys.executable, script=script, home=self.home, project=script.parent.parent
+        )
+        defaults = _SPARK_DEFAULTS.format(uri=self.uri(), warehouse=self.warehouse)
+        for name, text in (
+            ("spark-env.sh", env),
+            ("spark-defaults.conf", defaults),
+            ("log4j2.properties", _LOG4J),
+        ):
+            _replace(conf / name, text)
+
+
+def serve(store: Metastore) -> int:
+    """Run the server until it has had no user for `_GRACE` seconds. Exit code of the process."""
+    if not store.database.exists():
+        _create_schema(store)
+    server = _launch(store, int(store.port_file.read_text()))
+    # SystemExit from a signal passes through `finally`, so the Java process never outlives this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    last_used = time.monotonic()
+    try:
+        while server.poll() is None:
+            time.sleep(_POLL)
+            if store.has_users():
+                last_used = time.monotonic()
+            elif time.monotonic() - last_used >= _GRACE:
+                with store.lock():
+                    if not store.has_users():
+                        return 0
+        return server.returncode or 1
+    finally:
+        _terminate(server)
+
+
+def _create_schema(store: Metastore) -> None:
+    """Let Hive create its tables, then widen the one column that is too short for us."""
+    port = _free_port(None)
+    server = _launch(store, port)
+    deadline = time.monotonic() + _START_TIMEOUT
+    try:
+        while not _answers(port):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise MetastoreError("the metastore's schema could not be created")
+            time.sleep(0.1)
+    finally:
+        _terminate(server)
+    script = store.directory / "long_view_texts.sql"
+    script.write_text(_LONG_VIEW_TEXTS.format(database=store.database), "utf-8")
+    subprocess.run(
+        [_java(), "-cp", _jars(), "org.apache.derby.tools.ij", str(script)],
+        cwd=store.directory,
+        check=True,
+        timeout=_START_TIMEOUT,
+    )
+
+
+def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [
+            _java(),
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            f"{store.directory / 'conf'}{os.pathsep}{_jars()}",
+            "org.apache.hadoop.hive.metastore.HiveMetaStore",
+            "-p",
+            str(port),
+        ],
+        cwd=store.directory,
+    )
+
+
+def _terminate(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+
+
+def _jars() -> str:
+    """The class path of the installed Spark: the metastore comes from the jars that its clients use."""
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise MetastoreError("pyspark is not installed in this environment")
+    home = os.environ.get("SPARK_HOME") or spec.submodule_search_locations[0]
+    return str(Path(home) / "jars" / "*")
+
+
+def _java() -> str:
+    java_home = os.environ.get("JAVA_HOME")
+    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
+    if not java:
+        raise MetastoreError("no Java found: install Java 17 or later, or set JAVA_HOME")
+    return java
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _free_port(wanted: Path | None) -> int:
+    """The port that the file names if nobody has it, else any free one."""
+    candidates = [int(wanted.read_text())] if wanted and wanted.exists() else []
+    for port in [*candidates, 0]:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise MetastoreError("no free port on 127.0.0.1")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write at once, or leave the file alone when it says so already: others may be reading it."""
+    if path.exists() and path.read_text("utf-8") == text:
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, "utf-8")
+    draft.replace(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The Hive metastore of one home directory")
+    parser.add_argument("command", choices=["acquire", "serve", "stop"])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--pid", type=int, default=os.getppid())
+    arguments = parser.parse_args()
+    store = Metastore(arguments.home.absolute())
+    if arguments.command == "serve":
+        return serve(store)
+    if arguments.command == "stop":
+        store.stop()
+    else:
+        print(store.acquire(arguments.pid))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""One Spark session per process, made when it is first used, against the shared catalog."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dagster_pyspark import LazyPySparkResource
+
+from hudi_assets.home import home, project_root
+from resources.metastore import Metastore
+
+# What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
+LOCAL_SETTINGS: Mapping[str, Any] = {
+    "spark.app.name": "hudi-assets",
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.catalogImplementation": "hive",
+}
+
+
+class SparkResource(LazyPySparkResource):
+    """dagster-pyspark's lazy session, with the catalog's address put in when the session is made.
+
+    The address is not known earlier: the metastore's process chooses its port when it starts. With the
+    in-process executor all steps of a run share this one session. A process that already has a session
+    gets that one.
+    """
+
+    spark_config: dict[str, Any] = dict(LOCAL_SETTINGS)  # noqa: RUF012 - a pydantic field
+
+    def _init_session(self) -> None:
+        if self._spark_session is None:
+            prepare_environment()
+            metastore = Metastore(home())
+            self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
+            self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
+        super()._init_session()
+
+
+def prepare_environment() -> None:
+    """Let Spark's Python workers run in this environment, activated or not, and find this project."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_CONF_DIR", str(Metastore(home()).spark_conf_dir))
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    root = str(project_root())
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if (Path(root) / "pyspark_hudi_assets").exists() and root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, paths)])

@@ -1,0 +1,67 @@
+"""A table as a Dagster resource: where it is, and how it is made when it is not there yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from dagster import ConfigurableResource
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.config import DATA_LATENCY
+from hudi_assets.home import home
+
+
+class TableResource(ConfigurableResource):  # type: ignore[type-arg]
+    """One Hudi merge-on-read table. A relative `path` lies under the home directory (HUDI_ASSETS_HOME).
+
+    The fields from `record_key` on are for `open_or_create`; an existing table keeps its own.
+    `settings` are `hoodie.*` and `hudi_assets.*` keys that go over the table's own.
+    """
+
+    name: str
+    path: str
+    settings: dict[str, str] = {}  # noqa: RUF012 - a pydantic field
+    data_latency: str | None = None
+    record_key: list[str] = []  # noqa: RUF012
+    ordering_field: str | None = None
+    event_time_field: str | None = None
+    partition_fields: list[str] = []  # noqa: RUF012
+    buckets: int = 4
+    clock: str = "system"
+
+    @property
+    def location(self) -> str:
+        return self.path if "://" in self.path else str(home() / Path(self.path).expanduser())
+
+    def open(self) -> HudiTable:
+        settings = dict(self.settings)
+        if self.data_latency:
+            settings.setdefault(DATA_LATENCY, self.data_latency)
+        return HudiTable.open(self.location, settings=settings)
+
+    def exists(self) -> bool:
+        return (Path(self.location) / ".hoodie").is_dir()
+
+    def open_or_create(self, schema: pa.Schema) -> HudiTable:
+        """The table, made from `schema` (without Hudi's meta columns) when it is not there yet."""
+        if self.exists():
+            return self.open()
+        if not self.record_key or not self.ordering_field:
+            raise ValueError(
+                f"the table {self.name} does not exist at {self.location}, and its block in defs.yaml says "
+                "neither record_key nor ordering_field: without them it cannot be created"
+            )
+        HudiTable.create(
+            self.location,
+            schema,
+            record_key=self.record_key,
+            ordering_field=self.ordering_field,
+            event_time_field=self.event_time_field,
+            partition_fields=self.partition_fields,
+            buckets=self.buckets,
+            data_latency=self.data_latency,
+            clock=self.clock,
+            name=self.name,
+        )
+        return self.open()

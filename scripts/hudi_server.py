@@ -1,0 +1,183 @@
+"""One JVM with one release of Apache Hudi, driven by JSON lines.
+
+Run by the interop environment's Python (PySpark 3.5, see `scripts/interop-setup`), never by the project's
+own: Hudi's bundles exist for Spark 3.5 only. One request per line on stdin, one answer per line on stdout;
+everything that Spark or the JVM print goes to stderr. `hudi_client.py` is the other end.
+
+Rows cross as Parquet files, so that no type is lost on the way: a request names the file to read or write.
+
+    python hudi_server.py BUNDLE.jar
+    {"do": "read", "path": "/t", "query": "snapshot", "out": "/tmp/x.parquet"}
+    {"ok": true, "rows": 10}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TextIO
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def start_spark(jar: str) -> Any:
+    """A local Spark with Hudi's SQL extensions, so that `CALL` procedures work. Needs Java 17."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.jars": jar,
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        "spark.sql.session.timeZone": "UTC",
+        # For the answers' Parquet: Spark's default INT96 would come back without a time zone.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": os.environ.get("INTEROP_DRIVER_MEMORY", "2g"),
+        "spark.sql.warehouse.dir": os.path.join(os.getcwd(), "warehouse"),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("hudi-assets interop")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel(os.environ.get("INTEROP_LOG_LEVEL", "OFF"))
+    return spark
+
+
+class Server:
+    """The requests, one method each. Every method gets the whole request and returns the answer's fields."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+        # A table created outside is unknown to these releases' writers as version 6 unless said so.
+        self._writer_defaults = {"hoodie.write.table.version": "6", "hoodie.write.auto.upgrade": "false"}
+
+    def write(self, request: Request) -> Answer:
+        """Write the rows of Parquet file `rows` with `options`; `mode` is Spark's (append by default)."""
+        options = {**self._writer_defaults, **request["options"]}
+        frame = self._spark.read.parquet(request["rows"])
+        frame.write.format("hudi").options(**options).mode(request.get("mode", "append")).save(request["path"])
+        return {}
+
+    def read(self, request: Request) -> Answer:
+        """One of Hudi's four queries, written to Parquet file `out`, all columns."""
+        frame = self._spark.read.format("hudi").options(**query_options(request)).load(request["path"])
+        if request.get("columns"):
+            frame = frame.select(*request["columns"])
+        frame.coalesce(1).write.mode("overwrite").parquet(request["out"])
+        return {"rows": self._spark.read.parquet(request["out"]).count(), "schema": frame.schema.simpleString()}
+
+    def compaction(self, request: Request) -> Answer:
+        """`op` schedule, run (all that is pending) or scheduleandexecute, by Hudi's own procedure."""
+        options = {
+            **self._writer_defaults,
+            "hoodie.metadata.enable": "false",
+            "hoodie.compact.inline.max.delta.commits": "1",
+            "hoodie.clean.automatic": "false",
+            "hoodie.archive.automatic": "false",
+            **request.get("options", {}),
+        }
+        text = ",".join(f"{key}={value}" for key, value in options.items())
+        rows = self._spark.sql(
+            f"call run_compaction(op=>'{request['op']}', path=>'{request['path']}', options=>'{text}')"
+        ).collect()
+        return {"compactions": [row.asDict() for row in rows]}
+
+    def clean(self, request: Request) -> Answer:
+        """Hudi's cleaner, keeping `retained` versions of each file group."""
+        table = "t" + str(abs(hash(request["path"])))
+        self._spark.sql(f"create table if not exists {table} using hudi location '{request['path']}'")
+        try:
+            rows = self._spark.sql(
+                f"call run_clean(table=>'{table}', clean_policy=>'KEEP_LATEST_FILE_VERSIONS', skip_locking=>true, "
+                f"file_versions_retained=>{int(request['retained'])}, options=>'hoodie.metadata.enable=false')"
+            ).collect()
+        finally:
+            self._spark.catalog.refreshTable(table)
+        return {"cleaned": [row.asDict() for row in rows]}
+
+    def timeline(self, request: Request) -> Answer:
+        """The active timeline as Hudi's own classes see it: [instant, action, state] in order."""
+        instants = self._meta_client(request["path"]).getActiveTimeline().getInstants()
+        return {"instants": [[_time(i), i.getAction(), str(i.getState())] for i in instants]}
+
+    def properties(self, request: Request) -> Answer:
+        """hoodie.properties through HoodieTableConfig, defaults included."""
+        properties = self._meta_client(request["path"]).getTableConfig().getProps()
+        return {"properties": {str(key): str(properties[key]) for key in properties}}
+
+    def sql(self, request: Request) -> Answer:
+        """Any statement, for experiments: rows as dictionaries of text."""
+        rows = self._spark.sql(request["statement"]).collect()
+        return {"rows": [{k: None if v is None else str(v) for k, v in row.asDict().items()} for row in rows]}
+
+    def _meta_client(self, path: str) -> Any:
+        jvm = self._spark.sparkContext._jvm
+        configuration = self._spark.sparkContext._jsc.hadoopConfiguration()
+        storage = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(configuration)
+        builder = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        return builder.setConf(storage).setBasePath(path).build()
+
+
+def query_options(request: Request) -> dict[str, str]:
+    """DataSource options for the four kinds of query; (begin, end] for incremental, as Hudi has it."""
+    options = {"hoodie.metadata.enable": "false", **request.get("options", {})}
+    kind = request["query"]
+    if kind in ("snapshot", "read_optimized"):
+        options["hoodie.datasource.query.type"] = kind
+    elif kind == "time_travel":
+        options["as.of.instant"] = request["as_of"]
+    elif kind == "incremental":
+        options["hoodie.datasource.query.type"] = "incremental"
+        options["hoodie.datasource.read.begin.instanttime"] = request["begin"]
+        options["hoodie.datasource.read.end.instanttime"] = request["end"]
+    else:
+        raise ValueError(f"no such query: {kind}")
+    return options
+
+
+def _time(instant: Any) -> str:
+    from py4j.protocol import Py4JError
+
+    try:
+        return str(instant.requestedTime())
+    except Py4JError:  # 0.x has the older name
+        return str(instant.getTimestamp())
+
+
+def serve(server: Server, requests: TextIO, answers: TextIO) -> None:
+    """Answer until the input ends. A request that fails gets {"ok": false, "error": …}; serving goes on."""
+    for line in requests:
+        request = json.loads(line)
+        try:
+            method: Callable[[Request], Answer] = getattr(server, request["do"])
+            answer: Answer = {"ok": True, **method(request)}
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer, default=str) + "\n")
+        answers.flush()
+
+
+def main() -> None:
+    # Spark and the JVM print to file descriptor 1: keep it for answers, and give them stderr.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    spark = start_spark(sys.argv[1])
+    try:
+        answers.write(json.dumps({"ok": True, "spark": spark.version}) + "\n")
+        answers.flush()
+        serve(Server(spark), sys.stdin, answers)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()
