@@ -2,15 +2,15 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
+# make sql    spark-sql on the same catalog
 
 DAYS ?= 14
 PORT ?= 3000
 ARGS ?=
-INTEROP_SLICE ?= interop
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui test test-interop interop lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-interop test-interop-slice lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -20,10 +20,25 @@ run: setup
 
 ui: setup
 	@echo "Dagster's UI: http://127.0.0.1:$(PORT)   (Ctrl-C ends it)"
+	@$(ENV) python -c 'from hudi_assets import driver, home; driver.prepare_instance(home.dagster_home())'
 	@$(ENV) dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+
+# spark-sql on the catalog in which the views stand. ARGS='-e "SHOW TBLPROPERTIES flights_ro"' for one statement.
+sql: setup
+	@$(ENV) sh -c 'test -d "$$HUDI_ASSETS_HOME/spark" || { echo "There is no catalog yet. Run: make run"; exit 1; }'
+	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
 test: setup
 	@$(ENV) python -m pytest $(ARGS)
+
+# Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change.
+test-interop: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) python -m pytest -m interop $(ARGS)
+
+test-interop-slice: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) python -m pytest -m "interop and not slow" $(ARGS)
 
 lint: setup
 	@$(ENV) ruff check .

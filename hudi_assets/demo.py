@@ -12,15 +12,18 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from dagster import AssetKey, DagsterRun, DagsterRunStatus
+from dagster import AssetKey, BetaWarning, DagsterRun, DagsterRunStatus
 from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -181,12 +184,13 @@ def replay(days: int, console: Console, *, verify: bool) -> Summary:
     """The whole of it; raises DemoFailed when it cannot go on."""
     batches = FlightStream(days=days, batch_hours=BATCH_HOURS).batches
     started = time.monotonic()
-    with Driver(dagster_home()) as driver:
+    with (home() / "run.log").open("a", buffering=1) as log, Driver(dagster_home(), log) as driver:
         abandoned = driver.fail_abandoned_runs()
         if abandoned:
             console.print(f"{abandoned} runs of an interrupted replay were marked as failed.")
         console.print("Starting Spark and the catalog …", style="dim")
-        spark: SparkSession = SparkResource().spark_session
+        with _stderr_to(log):
+            spark: SparkSession = SparkResource().spark_session
         done = committed()
         todo = [batch for batch in batches if batch.id not in done]
         summary = Summary(days, _mode(done, todo))
@@ -199,6 +203,18 @@ def replay(days: int, console: Console, *, verify: bool) -> Summary:
         summary.freshness = iso(open_table().freshness().freshness)
     summary.seconds = round(time.monotonic() - started, 1)
     return summary
+
+
+@contextmanager
+def _stderr_to(log: TextIO) -> Iterator[None]:
+    """Lets a process that is started meanwhile, Spark's, write its warnings to the log."""
+    saved = os.dup(2)
+    os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 def _mode(done: set[str], todo: Sequence[Batch]) -> str:
@@ -223,6 +239,8 @@ def _run_batches(replaying: Replay, todo: Sequence[Batch], console: Console) -> 
         TimeElapsedColumn(),
         TextColumn("{task.fields[said]}"),
         console=console,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
     with progress:
         task = progress.add_task("flights", total=len(todo), said="")
@@ -304,7 +322,7 @@ def _compaction_table(summary: Summary) -> Table:
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("threshold", "freshness") else "right")
     for entry in summary.compactions:
-        table.add_row(*(str(entry[name]) for name in names))
+        table.add_row(*(_plain(entry[name]) for name in names))
     return table
 
 
@@ -313,10 +331,16 @@ def _query_table(summary: Summary) -> Table:
     for heading in ("view", "rows", "seconds", "complete up to", "behind the clock"):
         table.add_column(heading, justify="right" if heading in ("rows", "seconds") else "left")
     for name, found in summary.queries.items():
-        table.add_row(
-            name, str(found["rows"]), str(found["seconds"]), str(found["complete_to"]), str(found["behind"])
-        )
+        table.add_row(name, *(_plain(found[what]) for what in ("rows", "seconds", "complete_to", "behind")))
     return table
+
+
+def _plain(value: Any) -> str:
+    """Times to the second and without their letters, numbers with separators; the JSON has them in full."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = "none" if value is None else str(value)
+    return text[:19].replace("T", " ") if text[4:5] == "-" and text.endswith("Z") else text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -324,7 +348,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--days", type=int, default=14, help="how many days of 2013, from 1 January")
     parser.add_argument("--verify", action="store_true", help="check each compaction against the source CSV")
     options = parser.parse_args(arguments)
-    console = Console()
+    # This very stream, also while Dagster's output goes to the log.
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
+    warnings.filterwarnings("ignore", category=BetaWarning)
     home().mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(str(home() / "run.lock"), timeout=0):

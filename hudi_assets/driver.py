@@ -12,9 +12,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
 from dagster import AssetKey, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 from dagster._core.definitions.selector import JobSubsetSelector
@@ -51,6 +53,8 @@ run_monitoring:
   enabled: true # a run whose process died is marked as failed, and the sensor tries again
 telemetry:
   enabled: false
+nux:
+  enabled: false
 """
 
 # Same storage as the UI's instance; only who runs the runs differs.
@@ -65,7 +69,6 @@ _IN_THIS_PROCESS = {
         "module": "dagster._core.storage.noop_compute_log_manager",
         "class": "NoOpComputeLogManager",
     },
-    "python_logs": {"python_log_level": "WARNING"},
 }
 
 
@@ -89,8 +92,10 @@ def prepare_instance(directory: Path) -> None:
 class Driver:
     """The instance at `directory` and the code location `hudi_assets`, both in this process."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, log: TextIO) -> None:
+        """`log` takes what Dagster prints while it runs; the same is kept in the instance."""
         prepare_instance(directory)
+        self._printed = log
         os.environ["DAGSTER_HOME"] = str(directory)
         self.instance = DagsterInstance.from_ref(
             InstanceRef.from_dir(str(directory), overrides=_IN_THIS_PROCESS)
@@ -161,7 +166,8 @@ class Driver:
             asset_check_selection=None,
             asset_graph=repository.asset_graph,
         )
-        self.instance.submit_run(run.run_id, self._workspace.create_request_context())
+        with redirect_stdout(self._printed), redirect_stderr(self._printed):
+            self.instance.submit_run(run.run_id, self._workspace.create_request_context())
         return self._finished(run.run_id)
 
     def tick(self, sensor_name: str) -> Tick:
@@ -172,11 +178,12 @@ class Driver:
         _, repository = self._location()
         sensor = repository.get_sensor(sensor_name)
         self._forget_last_tick(sensor)
-        errors = list(
-            execute_sensor_iteration(
-                self._workspace, self._log, threadpool_executor=None, submit_threadpool_executor=None
+        with redirect_stdout(self._printed), redirect_stderr(self._printed):
+            errors = list(
+                execute_sensor_iteration(
+                    self._workspace, self._log, threadpool_executor=None, submit_threadpool_executor=None
+                )
             )
-        )
         newest: Sequence[InstigatorTick] = self.instance.get_ticks(
             sensor.get_remote_origin_id(), sensor.selector_id, limit=1
         )

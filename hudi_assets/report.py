@@ -113,6 +113,7 @@ def plan_metadata(hudi: HudiTable, plan: Plan) -> Metadata:
     """A plan before its execution: what it takes, what remains, and the picture of both."""
     stats = hudi.stats()
     return {
+        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, f"{hudi.config.name}: planned"),
         **stats_metadata(stats, hudi.now_ms()),
         "threshold": iso(plan.threshold),
         "threshold_ms": plan.threshold,
@@ -122,7 +123,6 @@ def plan_metadata(hudi: HudiTable, plan: Plan) -> Metadata:
         "logs_carried_over": sum(len(operation.carried_over) for operation in plan.operations),
         "operations_count": len(plan.operations),
         "operations": planned_operations(plan.operations),
-        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, f"{hudi.config.name}: planned"),
     }
 
 
@@ -132,6 +132,7 @@ def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -
     files = hudi.read_optimized_files()
     title = f"{hudi.config.name}: compaction {result.instant}"
     return {
+        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, title),
         **stats_metadata(stats, hudi.now_ms()),
         "dagster/row_count": count_rows(files),
         **schema_metadata(hudi),
@@ -144,7 +145,6 @@ def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -
         "seconds": round(result.seconds, 3),
         "operations_count": len(result.operations),
         "operations": executed_operations(result.operations),
-        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, title),
     }
 
 

@@ -1,6 +1,7 @@
 """The snapshot query by name: a data source that Spark 4 finds by itself, since this package is `pyspark_…`.
 
-    CREATE TABLE flights_now USING hudi_assets OPTIONS (path '/data/flights');
+    CREATE TABLE flights_now USING hudi_assets OPTIONS (table '/data/flights');
+    spark.read.format("hudi_assets").load("/data/flights")
 
 Every query reads the table as it then stands: the newest file slices, base files and log files merged. One
 Spark task reads one file slice. For the read-optimized query Spark needs none of this: it is plain Parquet.
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class HudiAssetsDataSource(DataSource):
-    """Options: `path`, the table's base path. All others are settings of the table for this reader."""
+class DefaultSource(DataSource):
+    """Under this name Spark finds it and registers it as `hudi_assets`.
+
+    Options: `table`, the table's base path (`path`, where the catalog does not take it for its own location);
+    those with a dot in their name are settings of the table for this reader.
+    """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        settings = dict(options)
-        self.path = settings.pop("path", None)
-        self.settings = {name: value for name, value in settings.items() if "." in name}
+        self.path = options.get("table") or options.get("path")
+        self.settings = {name: value for name, value in options.items() if "." in name}
 
     @classmethod
     def name(cls) -> str:
@@ -65,5 +69,5 @@ def _open(path: str | None, settings: dict[str, str]):  # type: ignore[no-untype
     from hudi_assets.engine.errors import InvalidInput
 
     if not path:
-        raise InvalidInput("the table's path is missing", hint="Say USING hudi_assets OPTIONS (path '…').")
+        raise InvalidInput("the table's path is missing", hint="Say USING hudi_assets OPTIONS (table '…').")
     return HudiTable.open(path, settings=settings)

@@ -46,7 +46,7 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
             source = f"{self._name(rt)[:-1]}_source`"
             if not spark.catalog.tableExists(source):
                 path = table.path.replace("'", "\\'")
-                spark.sql(f"CREATE TABLE {source} USING hudi_assets OPTIONS (path '{path}')")
+                spark.sql(f"CREATE TABLE {source} USING hudi_assets OPTIONS (table '{path}')")
             spark.sql(view_statement(self._name(rt), f"SELECT * FROM {source}", properties))
         return properties
 

@@ -217,6 +217,8 @@ def serve(store: Metastore) -> int:
     try:
         while server.poll() is None:
             time.sleep(_POLL)
+            if not store.database.exists():  # the home directory was removed
+                return 0
             if store.has_users():
                 last_used = time.monotonic()
             elif time.monotonic() - last_used >= _GRACE:

@@ -1,7 +1,7 @@
 """Read a Hudi table with Apache Hudi itself, or with hudi-rs: a second opinion on what our engine reads.
 
-    .venv/bin/python scripts/hudi_read.py TABLE [--with 0.15.0|1.2.0|hudi-rs] [--query snapshot|read_optimized]
-        [--out FILE.parquet|FILE.json] [--compare]
+    .venv/bin/python scripts/hudi_read.py TABLE [--with 0.15.0|1.2.0|hudi-rs]
+        [--query snapshot|read_optimized] [--out FILE.parquet|FILE.json] [--compare]
 
 Without --out it prints the number of rows. --compare reads the table with our engine as well and exits 1
 when any row differs, naming the first ones. Apache Hudi needs `scripts/interop-setup` to have been run.
@@ -21,11 +21,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from hudi_client import RELEASES, Hudi, HudiError, InteropMissing
+from hudi_rows import by_key, differences, read_with_hudi_rs
 
 HUDI_RS = "hudi-rs"
-SHOWN = 5
 
 
 def read_with(reader: str, table: str, query: str) -> pa.Table:
@@ -34,16 +33,6 @@ def read_with(reader: str, table: str, query: str) -> pa.Table:
         return read_with_hudi_rs(table, query)
     with Hudi(reader) as hudi:
         return hudi.read(table, query)
-
-
-def read_with_hudi_rs(table: str, query: str) -> pa.Table:
-    from hudi import HudiReadOptions, HudiTableBuilder  # only where the dev group is installed
-
-    options = HudiReadOptions()
-    if query == "read_optimized":
-        options = options.with_hudi_option("hoodie.read.use.read_optimized.mode", "true")
-    opened = HudiTableBuilder.from_base_uri(table).build()
-    return pa.Table.from_batches(opened.read(options))
 
 
 def write_out(rows: pa.Table, out: Path) -> None:
@@ -67,20 +56,20 @@ def as_json(value: Any) -> Any:
 
 
 def compare(theirs: pa.Table, table: str, query: str) -> int:
-    """The number of rows that are not the same in both, by content; prints the first few."""
+    """1 when any row is not the same in both (the first few are printed), else 0."""
     ours = read_with_engine(table, query)
-    left, right = by_key(ours), by_key(theirs)
-    differing = [key for key in sorted(left.keys() | right.keys()) if left.get(key) != right.get(key)]
-    doubled = len(ours) - len(left) + len(theirs) - len(right)
-    for key in differing[:SHOWN]:
-        print(f"{key}\n  ours   {left.get(key)}\n  theirs {right.get(key)}")
-    print(f"{len(ours)} rows by the engine, {len(theirs)} by the other: {len(differing) + doubled} differ")
-    return len(differing) + doubled
+    differing = differences(by_key(ours), by_key(theirs))
+    for line in differing:
+        print(line)
+    verdict = "not the same" if differing else "the same, row by row"
+    print(f"{len(ours)} rows by the engine, {len(theirs)} by the other: {verdict}")
+    return 1 if differing else 0
 
 
 def read_with_engine(table: str, query: str) -> pa.Table:
-    from hudi_assets.engine import HudiTable
     from pyspark.sql import SparkSession
+
+    from hudi_assets.engine import HudiTable
 
     spark = (
         SparkSession.builder.master("local[2]")
@@ -97,28 +86,15 @@ def read_with_engine(table: str, query: str) -> pa.Table:
         spark.stop()
 
 
-def by_key(rows: pa.Table) -> dict[tuple[str, str], str]:
-    """Partition and record key → the row's values, in a spelling that no reader's type choice changes."""
-    columns = sorted(name for name in rows.column_names if not name.startswith("_hoodie_"))
-    keys = zip(rows["_hoodie_partition_path"].to_pylist(), rows["_hoodie_record_key"].to_pylist(), strict=True)
-    values = rows.select([*columns, "_hoodie_commit_time"]).to_pylist()
-    return {key: repr(list(map(spelled, row.items()))) for key, row in zip(keys, values, strict=True)}
-
-
-def spelled(item: tuple[str, Any]) -> tuple[str, Any]:
-    name, value = item
-    if isinstance(value, datetime):
-        return name, value.isoformat()
-    return name, value
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("table", help="path of the table")
     parser.add_argument("--with", dest="reader", choices=[*RELEASES, HUDI_RS], default=RELEASES[0])
     parser.add_argument("--query", choices=["snapshot", "read_optimized"], default="snapshot")
     parser.add_argument("--out", type=Path, help="write the rows there (.parquet or .json)")
-    parser.add_argument("--compare", action="store_true", help="compare with our engine's rows, exit 1 if they differ")
+    parser.add_argument(
+        "--compare", action="store_true", help="compare with our engine's rows, exit 1 if they differ"
+    )
     arguments = parser.parse_args()
     table = str(Path(arguments.table).resolve())
     try:
@@ -129,7 +105,7 @@ def main() -> int:
     if arguments.out:
         write_out(rows, arguments.out)
     if arguments.compare:
-        return 1 if compare(rows, table, arguments.query) else 0
+        return compare(rows, table, arguments.query)
     print(f"{arguments.reader}: {rows.num_rows} rows in the {arguments.query} view")
     return 0
 

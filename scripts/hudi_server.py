@@ -13,6 +13,7 @@ Rows cross as Parquet files, so that no type is lost on the way: a request names
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -63,7 +64,9 @@ class Server:
         """Write the rows of Parquet file `rows` with `options`; `mode` is Spark's (append by default)."""
         options = {**self._writer_defaults, **request["options"]}
         frame = self._spark.read.parquet(request["rows"])
-        frame.write.format("hudi").options(**options).mode(request.get("mode", "append")).save(request["path"])
+        frame.write.format("hudi").options(**options).mode(request.get("mode", "append")).save(
+            request["path"]
+        )
         return {}
 
     def read(self, request: Request) -> Answer:
@@ -72,7 +75,10 @@ class Server:
         if request.get("columns"):
             frame = frame.select(*request["columns"])
         frame.coalesce(1).write.mode("overwrite").parquet(request["out"])
-        return {"rows": self._spark.read.parquet(request["out"]).count(), "schema": frame.schema.simpleString()}
+        return {
+            "rows": self._spark.read.parquet(request["out"]).count(),
+            "schema": frame.schema.simpleString(),
+        }
 
     def compaction(self, request: Request) -> Answer:
         """`op` schedule, run (all that is pending) or scheduleandexecute, by Hudi's own procedure."""
@@ -92,16 +98,15 @@ class Server:
 
     def clean(self, request: Request) -> Answer:
         """Hudi's cleaner, keeping `retained` versions of each file group."""
-        table = "t" + str(abs(hash(request["path"])))
+        # 0.15.0's procedure takes a table of the (in-memory) catalog only, no path.
+        table = "t" + hashlib.md5(request["path"].encode()).hexdigest()
         self._spark.sql(f"create table if not exists {table} using hudi location '{request['path']}'")
-        try:
-            rows = self._spark.sql(
-                f"call run_clean(table=>'{table}', clean_policy=>'KEEP_LATEST_FILE_VERSIONS', skip_locking=>true, "
-                f"file_versions_retained=>{int(request['retained'])}, options=>'hoodie.metadata.enable=false')"
-            ).collect()
-        finally:
-            self._spark.catalog.refreshTable(table)
-        return {"cleaned": [row.asDict() for row in rows]}
+        procedure = (
+            f"call run_clean(table=>'{table}', clean_policy=>'KEEP_LATEST_FILE_VERSIONS', "
+            f"file_versions_retained=>{int(request['retained'])}, skip_locking=>true, "
+            "options=>'hoodie.metadata.enable=false')"
+        )
+        return {"cleaned": [row.asDict() for row in self._spark.sql(procedure).collect()]}
 
     def timeline(self, request: Request) -> Answer:
         """The active timeline as Hudi's own classes see it: [instant, action, state] in order."""
@@ -152,6 +157,12 @@ def _time(instant: Any) -> str:
         return str(instant.getTimestamp())
 
 
+def _causes(message: str) -> str:
+    """The first lines and every cause of a Java exception, without the stack (which stderr has)."""
+    first, *rest = [line for line in message.splitlines() if not line.lstrip().startswith(("at ", "... "))]
+    return "\n".join([first, *rest[:2], *(line for line in rest[2:] if line.startswith("Caused by"))])
+
+
 def serve(server: Server, requests: TextIO, answers: TextIO) -> None:
     """Answer until the input ends. A request that fails gets {"ok": false, "error": …}; serving goes on."""
     for line in requests:
@@ -161,7 +172,7 @@ def serve(server: Server, requests: TextIO, answers: TextIO) -> None:
             answer: Answer = {"ok": True, **method(request)}
         except Exception as error:
             traceback.print_exc()
-            answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+            answer = {"ok": False, "error": f"{type(error).__name__}: {_causes(str(error))}"}
         answers.write(json.dumps(answer, default=str) + "\n")
         answers.flush()
 

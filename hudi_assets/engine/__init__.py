@@ -8,7 +8,7 @@ from .errors import (
     InvalidInput,
     UnsupportedTable,
 )
-from .model import CompactionResult, CommitResult, Freshness, NoPlan, Plan, Stats
+from .model import CommitResult, CompactionResult, Freshness, NoPlan, Plan, Stats
 from .table import HudiTable
 
 __all__ = [

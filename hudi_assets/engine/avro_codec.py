@@ -1,7 +1,8 @@
 """Avro data blocks ↔ Arrow tables. Pure.
 
-A block's content is int32 version, int32 record count, then per record int32 length and its bytes, without
-schema (org.apache.hudi.common.table.log.block.HoodieAvroDataBlock). The writer's schema is in the block's header.
+A block's content is int32 version, int32 record count, then per record int32 length and its bytes,
+without schema (org.apache.hudi.common.table.log.block.HoodieAvroDataBlock). The writer's schema is in
+the block's header.
 
 Decoding takes the length in front of each record for a field of the record: the bytes then are those of
 an Avro object container file with one block, which a compiled reader decodes in one go. Logical types are
@@ -150,9 +151,7 @@ class _Container:
         try:
             rows: list[Any] = list(fastavro.reader(self._bytes(length_type)))
             self._check(np.frombuffer(b"".join(row[self._length_field] for row in rows), ">i4"))
-            columns = [
-                pa.array([row[name] for row in rows], raw_arrow(node)) for name, node in self._record.children
-            ]
+            columns = [pa.array([row[name] for row in rows], raw_arrow(node)) for name, node in self._record.children]
         except CorruptTable:
             raise
         except MemoryError as error:
@@ -174,8 +173,8 @@ def _zigzag(number: int) -> bytes:
 
 
 def _polars_knows(record: AvroType, count: int, size: int) -> bool:
-    """False for types that polars refuses, and where a fixed size from the schema would claim more memory than
-    the content can fill (compiled code would end the process)."""
+    """False for types that polars refuses, and where a fixed size from the schema would claim more memory
+    than the content can fill: compiled code would end the process."""
     nodes = record.walk()[1:]
     if any(node.kind in ("map", "null") or (node.kind == "record" and not node.children) for node in nodes):
         return False

@@ -1,7 +1,7 @@
 """Avro values with and without their logical types, in Arrow: vectorised, nested types included. Pure.
 
-"Raw" is what Avro encodes: dates, times and timestamps as their numbers, decimals as two's complement bytes, enums as
-symbol numbers.
+"Raw" is what Avro encodes: dates, times and timestamps as their numbers, decimals as two's complement
+bytes, enums as symbol numbers.
 """
 
 from __future__ import annotations
@@ -65,10 +65,7 @@ def raw_arrow(node: AvroType, *, logical: bool = False) -> pa.DataType:
             return pa.map_(pa.string(), pa.field("value", raw_arrow(child, logical=logical), child.nullable))
         case "record":
             return pa.struct(
-                [
-                    pa.field(name, raw_arrow(child, logical=logical), child.nullable)
-                    for name, child in node.children
-                ]
+                [pa.field(name, raw_arrow(child, logical=logical), child.nullable) for name, child in node.children]
             )
         case "enum" | "bytes" | "fixed" if logical:
             return node.arrow
@@ -76,7 +73,7 @@ def raw_arrow(node: AvroType, *, logical: bool = False) -> pa.DataType:
 
 
 def from_raw(column: pa.ChunkedArray, node: AvroType) -> pa.ChunkedArray:
-    """A raw column as the type users see. pa.ArrowException or ValueError for values that the type cannot hold."""
+    """A raw column as the type users see; pa.ArrowException or ValueError for values it cannot hold."""
     return pa.chunked_array([_from_raw(chunk, node) for chunk in column.chunks], type=node.arrow)
 
 

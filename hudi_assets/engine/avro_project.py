@@ -14,10 +14,10 @@ _TIME_UNITS = ("s", "ms", "us", "ns")
 def project(table: pa.Table, target: pa.Schema) -> pa.Table:
     """The table with exactly the columns of `target`, in its order.
 
-    A missing column becomes nulls; types widen as Avro's schema resolution allows (int → long → float → double,
-    text ↔ bytes) and where nothing is lost (smaller integers, finer time units, more decimal digits); columns that
-    are not in `target` are left out. InvalidInput, naming the column, for anything else: a column missing or null
-    that may not be, a narrower or another type.
+    A missing column becomes nulls; types widen as Avro's schema resolution allows (int → long → float →
+    double, text ↔ bytes) and where nothing is lost (smaller integers, finer time units, more decimal
+    digits); columns that are not in `target` are left out. InvalidInput, naming the column, for anything
+    else: a column missing or null that may not be, a narrower or another type.
     """
     columns = []
     for field in target:

@@ -79,7 +79,7 @@ class AvroType:
 
 @lru_cache(maxsize=256)
 def parse_avro_schema(schema_json: str) -> AvroType:
-    """The record type of an Avro schema. InvalidInput, naming the field, for what is no schema or not handled."""
+    """The record type of an Avro schema; InvalidInput, naming the field, for what is not handled."""
     try:
         schema = json.loads(schema_json)
     except (ValueError, RecursionError) as error:
@@ -129,9 +129,7 @@ class _Parser:
         if isinstance(name, str):
             if name in _PRIMITIVES:
                 return AvroType(name, _PRIMITIVES[name])
-            for full in (
-                (name, f"{namespace}.{name}") if "." in name or not namespace else (f"{namespace}.{name}",)
-            ):
+            for full in (name, f"{namespace}.{name}") if "." in name or not namespace else (f"{namespace}.{name}",):
                 if full in self._named:
                     found = self._named[full]
                     if found is None:
@@ -178,9 +176,7 @@ class _Parser:
         self._named[name] = found = AvroType("record", arrow, children=tuple(children))
         return found
 
-    def _leaf_named(
-        self, kind: str, schema: dict[str, Any], namespace: str, where: tuple[str, ...]
-    ) -> AvroType:
+    def _leaf_named(self, kind: str, schema: dict[str, Any], namespace: str, where: tuple[str, ...]) -> AvroType:
         name, _ = self._full_name(schema, namespace, where)
         if kind == "enum":
             symbols = schema.get("symbols")
@@ -191,7 +187,8 @@ class _Parser:
             size = schema.get("size")
             if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size < 2**31:
                 raise _refused(where, "is a fixed type without a size")
-            found = AvroType("fixed", pa.binary(size), size=size)
+            # Not Arrow's fixed-size binary: nulls there take the size that the schema claims, whatever it is.
+            found = AvroType("fixed", pa.binary(), size=size)
             found = replace(found, arrow=_logical(found, schema))
         self._named[name] = found
         return found
@@ -203,25 +200,20 @@ def _refused(where: tuple[str, ...], what: str) -> InvalidInput:
 
 
 def _logical(plain: AvroType, schema: dict[str, Any]) -> pa.DataType:
-    """The Arrow type of a logical type; an unknown or wrong one is ignored, as the Avro specification asks."""
+    """The Arrow type of a logical type; an unknown or wrong one is ignored, as Avro asks."""
     logical = schema.get("logicalType")
     if not isinstance(logical, str):
         return plain.arrow
     if logical == "decimal" and plain.kind in ("bytes", "fixed"):
         precision, scale = schema.get("precision"), schema.get("scale", 0)
-        if (
-            isinstance(precision, int)
-            and isinstance(scale, int)
-            and 0 <= scale <= precision
-            and 0 < precision <= 76
-        ):
+        if isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision and 0 < precision <= 76:
             return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
         return plain.arrow
     return _LOGICAL.get((plain.kind, logical), plain.arrow)
 
 
 def avro_to_arrow_schema(schema_json: str) -> pa.Schema:
-    """The columns of records with this Avro schema. Enums are strings; fixed is binary of its size."""
+    """The columns of records with this Avro schema. Enums are strings, fixed is binary."""
     record = parse_avro_schema(schema_json)
     return pa.schema([pa.field(name, node.arrow, node.nullable) for name, node in record.children])
 
@@ -241,9 +233,7 @@ def arrow_to_avro_schema(schema: pa.Schema, name: str, namespace: str) -> str:
     records and fixed types are named after their path, so that no name is used twice.
     InvalidInput, naming the column, for types that Spark has no Avro form of.
     """
-    return json.dumps(
-        _avro_record(list(schema), name, namespace, ()), separators=(",", ":"), ensure_ascii=False
-    )
+    return json.dumps(_avro_record(list(schema), name, namespace, ()), separators=(",", ":"), ensure_ascii=False)
 
 
 def _avro_record(fields: list[pa.Field], name: str, namespace: str, where: tuple[str, ...]) -> dict[str, Any]:
@@ -330,6 +320,6 @@ def decimal_bytes(precision: int) -> int:
 
 
 def with_meta_columns(schema: pa.Schema) -> pa.Schema:
-    """The schema with Hudi's five meta columns first (nullable strings), whether or not it has them already."""
+    """The schema with Hudi's five meta columns first (nullable strings); each of them once."""
     meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
     return pa.schema([*meta, *(field for field in schema if field.name not in META_COLUMNS)])

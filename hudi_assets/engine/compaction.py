@@ -105,7 +105,9 @@ class Compactor:
             state = self._state()
             plan = self._pending_plan(state, instant)
             self.publisher.begin_compaction(instant)
+            # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan, keep=frozenset())
+            self.publisher.forget_markers(instant)
             executed = self._run(session, state, plan)
             self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
             self._verify_carried_over(plan)

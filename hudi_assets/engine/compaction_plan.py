@@ -143,9 +143,7 @@ def _decode_operation(op: dict[str, Any], where: str) -> Operation:
         base_instant=op.get("baseInstantTime") or "",
         base_file=path(base) if base else None,
         log_files=tuple(path(name) for name in op.get("deltaFilePaths") or ()),
-        carried_over=tuple(
-            CarryOver(path(c["symlink"]), path(c["target"])) for c in op.get("symlinkOperations") or ()
-        ),
+        carried_over=tuple(CarryOver(path(c["symlink"]), path(c["target"])) for c in op.get("symlinkOperations") or ()),
         metrics=op.get("metrics") or {},
     )
 

@@ -31,9 +31,7 @@ BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 INDEX_TYPE: Final = "hoodie.index.type"
 
 DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
-EVENT_TIME_PAYLOADS: Final = frozenset(
-    {DEFAULT_PAYLOAD, "org.apache.hudi.common.model.EventTimeAvroPayload"}
-)
+EVENT_TIME_PAYLOADS: Final = frozenset({DEFAULT_PAYLOAD, "org.apache.hudi.common.model.EventTimeAvroPayload"})
 EVENT_TIME_MERGER_ID: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _KEY_GENERATORS: Final = {
     (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
@@ -41,9 +39,7 @@ _KEY_GENERATORS: Final = {
 }
 _COMPLEX_KEY_GENERATOR: Final = "org.apache.hudi.keygen.ComplexKeyGenerator"
 _NONPARTITIONED: Final = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-_KNOWN_KEY_GENERATORS: Final = frozenset(
-    {*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR}
-)
+_KNOWN_KEY_GENERATORS: Final = frozenset({*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR})
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
     WRITERS: ("locked", "stopped"),
@@ -177,9 +173,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
     _refuse_unsupported(properties, where)
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].lower() not in choices:
-            raise InvalidInput(
-                f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}."
-            )
+            raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
     record_key = _fields(get("hoodie.table.recordkey.fields", ""))
     latency = get(DATA_LATENCY)
     return TableConfig(

@@ -10,7 +10,6 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -72,9 +71,10 @@ _KIND_OF = {name: kind for kind, name in _NAME_OF.items()} | {
 class DeleteRecord:
     """One deleted key.
 
-    `ordering_value` is the bare number for dates (days), times and timestamps (µs, UTC), text, bytes or a Decimal
-    for the rest. The default, int 0, is Hudi's "natural order": such a delete wins over every earlier record.
-    `ordering_type` None means: int for 0, else by the Python type (a whole number is a long, a float a double).
+    `ordering_value` is the bare number for dates (days), times and timestamps (µs, UTC); text, bytes or a
+    Decimal for the rest. The default, int 0, is Hudi's "natural order": such a delete wins over every
+    earlier record. `ordering_type` None means: int for 0, else by the Python type (a whole number is a
+    long, a float a double).
     """
 
     record_key: str
@@ -84,7 +84,7 @@ class DeleteRecord:
 
     @property
     def natural_order(self) -> bool:
-        """True if it deletes whatever came before, without comparing (DeleteRecord.create without a value)."""
+        """True if it deletes whatever came before, without comparing."""
         return self.resolved_type is OrderingType.INT and self.ordering_value == 0
 
     @property
@@ -122,9 +122,7 @@ def _schema(with_arrays: bool) -> Any:
     branches: list[Any] = ["null", *(_record(name, ("value", kind)) for name, _, kind in _WRAPPERS)]
     if with_arrays:
         wrapped = ["null", *_NAME_OF.values(), _record("LocalDateWrapper", ("value", "int"))]
-        branches.append(
-            _record("ArrayWrapper", ("wrappedValues", ["null", {"type": "array", "items": wrapped}]))
-        )
+        branches.append(_record("ArrayWrapper", ("wrappedValues", ["null", {"type": "array", "items": wrapped}])))
     delete = _record(
         "HoodieDeleteRecord",
         ("recordKey", ["null", "string"]),
@@ -141,7 +139,7 @@ _READ_SCHEMA = _schema(with_arrays=True)
 
 
 def encode_deletes(records: Sequence[DeleteRecord]) -> bytes:
-    """The content of a delete block. InvalidInput, naming the key, for an ordering value its type cannot hold."""
+    """The content of a delete block; InvalidInput, naming the key, for a value that its type cannot hold."""
     rows = [
         {
             "recordKey": record.record_key,
@@ -175,7 +173,7 @@ def _wrap(record: DeleteRecord) -> tuple[str, dict[str, Any]]:
     wrapped: Any = value
     if kind in _INT_BITS:
         bound = 1 << _INT_BITS[kind]
-        if isinstance(value, (date, datetime)) or not isinstance(value, int) or not -bound <= value < bound:
+        if not isinstance(value, int) or not -bound <= value < bound:
             raise InvalidInput(f"The ordering value {value!r} is no {kind}.", where=record.record_key)
     elif kind is OrderingType.DECIMAL:
         wrapped = _decimal_bytes(value, record.record_key)

@@ -32,9 +32,7 @@ class HudiAssetsError(Exception):
         return (_rebuild, (type(self), self.what, self.where, self.hint))
 
 
-def _rebuild(
-    kind: type[HudiAssetsError], what: str, where: str | None, hint: str | None
-) -> HudiAssetsError:
+def _rebuild(kind: type[HudiAssetsError], what: str, where: str | None, hint: str | None) -> HudiAssetsError:
     return kind(what, where=where, hint=hint)
 
 

@@ -79,9 +79,7 @@ def parse_latency(value: int | str | timedelta) -> int:
         text = str(value).strip().lower()
         parts = _PARTS.findall(text)
         if not parts or _PARTS.sub("", text).strip():
-            raise InvalidInput(
-                f"The data latency {value!r} is not a duration.", hint="Give one as 2h, 90m or 1d 12h."
-            )
+            raise InvalidInput(f"The data latency {value!r} is not a duration.", hint="Give one as 2h, 90m or 1d 12h.")
         ms = round(sum(float(number) * _MS[unit] for number, unit in parts))
     if ms < 0:
         raise InvalidInput(f"The data latency {value!r} is negative.")
@@ -95,10 +93,10 @@ def unit_of(type_: pa.DataType, setting: str | None, column: str) -> EventTimeUn
     if pa.types.is_date(type_):
         return EventTimeUnit.DATE
     if pa.types.is_integer(type_):
-        allowed = (EventTimeUnit.SECONDS, EventTimeUnit.MILLIS, EventTimeUnit.MICROS)
+        allowed = [EventTimeUnit.SECONDS, EventTimeUnit.MILLIS, EventTimeUnit.MICROS]
         default = EventTimeUnit.MILLIS
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        allowed, default = (EventTimeUnit.ISO,), EventTimeUnit.ISO
+        allowed, default = [EventTimeUnit.ISO], EventTimeUnit.ISO
     else:
         raise InvalidInput(
             f"Column {column!r} of type {type_} cannot be an event time.",
@@ -135,9 +133,7 @@ def to_micros(column: pa.Array | pa.ChunkedArray, unit: EventTimeUnit) -> pa.Chu
 def _iso_micros(text: pa.ChunkedArray) -> pa.ChunkedArray:
     # Arrow parses zoned and naive text by different types, so each distinct text goes through Python.
     encoded = pc.dictionary_encode(text.combine_chunks() if text.num_chunks != 1 else text.chunk(0))
-    values = pa.array(
-        [None if t is None else _iso_to_micros(t) for t in encoded.dictionary.to_pylist()], pa.int64()
-    )
+    values = pa.array([None if t is None else _iso_to_micros(t) for t in encoded.dictionary.to_pylist()], pa.int64())
     return pa.chunked_array([values.take(encoded.indices)])
 
 

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from .errors import InvalidInput
 
+Int32s = np.ndarray[tuple[int], np.dtype[np.int32]]
+
 NULL_KEY = "__null__"
 EMPTY_KEY = "__empty__"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -84,7 +86,7 @@ def _refuse_paths(text: pa.Array, name: str) -> None:
             )
 
 
-def bucket_ids(columns: Sequence[pa.Array], buckets: int, *, complex_keys: bool) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def bucket_ids(columns: Sequence[pa.Array], buckets: int, *, complex_keys: bool) -> Int32s:
     """BucketIdentifier.getBucketId: Java's List.hashCode over the key's texts, without its sign, modulo."""
     size = len(columns[0])
     total = np.ones(size, dtype=np.int32)
@@ -95,12 +97,13 @@ def bucket_ids(columns: Sequence[pa.Array], buckets: int, *, complex_keys: bool)
     return ((total & np.int32(0x7FFFFFFF)) % np.int32(buckets)).astype(np.int32)
 
 
-def java_hash(text: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def java_hash(text: pa.Array) -> Int32s:
     """String.hashCode of each value: a polynomial in 31 over UTF-16 code units, in 32 bits."""
     encoded = pc.dictionary_encode(text)
     values = encoded.dictionary.to_pylist()
-    hashes = np.fromiter((_java_hash(v) for v in values), dtype=np.int32, count=len(values))
-    return hashes[encoded.indices.to_numpy(zero_copy_only=False)]
+    hashes: Int32s = np.fromiter((_java_hash(v) for v in values), dtype=np.int32, count=len(values))
+    result: Int32s = hashes[encoded.indices.to_numpy(zero_copy_only=False)]
+    return result
 
 
 def _java_hash(text: str) -> int:

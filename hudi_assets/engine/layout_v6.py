@@ -14,9 +14,7 @@ from .storage import FileInfo
 from .timeline import is_instant
 
 _BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet")
-_LOG = re.compile(
-    r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?"
-)
+_LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?")
 _SUFFIXES = {a.value: a for a in Action if a is not Action.CLUSTERING}
 
 
@@ -59,9 +57,7 @@ class LayoutV6:
         match = _BASE.fullmatch(file.name)
         if match is None:
             return None
-        return BaseFile(
-            file.path, partition, match["file_id"], match["instant"], match["token"], file.size
-        )
+        return BaseFile(file.path, partition, match["file_id"], match["instant"], match["token"], file.size)
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
         match = _LOG.fullmatch(file.name)

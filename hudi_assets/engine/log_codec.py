@@ -1,9 +1,10 @@
 """Hudi log files, bytes ↔ blocks. Pure: no file system, no Spark; bytes come in and go out.
 
-The layout is that of org.apache.hudi.common.table.log.HoodieLogFormatWriter, log format version 1, the same for
-table versions 6 and 9; `docs/log_format.md` describes it. Damage is recognised as HoodieLogFileReader does
-(`isBlockCorrupted`) and skipped to the next magic; each skipped stretch is yielded as a CORRUPT block so that
-it can be reported. All integers are big-endian, offsets and sizes are in bytes.
+The layout is that of org.apache.hudi.common.table.log.HoodieLogFormatWriter, log format version 1, the
+same for table versions 6 and 9; `docs/log_format.md` describes it. Damage is recognised as
+HoodieLogFileReader does (`isBlockCorrupted`) and skipped to the next magic; each skipped stretch is
+yielded as a CORRUPT block so that it can be reported. All integers are big-endian, offsets and sizes are
+in bytes.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class HeaderKey(IntEnum):
 class LogBlock:
     """One block, or (type CORRUPT) one stretch of damaged bytes with `problem` saying what is wrong.
 
-    `offset` is where its magic starts, `size` its whole length with magic and total length. `content` is empty in
-    blocks from `read_headers`; `content_offset` and `content_size` always say where it is in the file.
+    `offset` is where its magic starts, `size` its whole length with magic and total length. `content` is
+    empty in blocks from `read_headers`; `content_offset` and `content_size` always say where it is.
     """
 
     type: BlockType
@@ -113,7 +114,7 @@ class LogBlock:
 
     @property
     def instant_time(self) -> str:
-        """The instant that wrote the block; CorruptTable if there is none (Hudi cannot merge such a block)."""
+        """The instant that wrote the block; CorruptTable if there is none (Hudi cannot merge such either)."""
         instant = self.header.get(HeaderKey.INSTANT_TIME)
         if instant is None:
             raise CorruptTable(f"The log block at byte {self.offset} has no instant time.")
@@ -137,9 +138,7 @@ class LogBlock:
         try:
             return int(text)
         except ValueError:
-            raise CorruptTable(
-                f"The command block at byte {self.offset} has command {text[:40]!r}."
-            ) from None
+            raise CorruptTable(f"The command block at byte {self.offset} has command {text[:40]!r}.") from None
 
 
 # ---------------------------------------------------------------------------------------------- writing
@@ -159,9 +158,7 @@ def encode_block(
         raise InvalidInput("A corrupt block cannot be written.")
     unknown = [key for key in header if key not in HeaderKey._value2member_map_]
     if unknown:
-        raise InvalidInput(
-            f"Log block header key {unknown[0]} does not exist; Hudi's readers would fail on it."
-        )
+        raise InvalidInput(f"Log block header key {unknown[0]} does not exist; Hudi's readers would fail on it.")
     body = b"".join(
         (
             struct.pack(">ii", LOG_FORMAT_VERSION, type),
@@ -215,7 +212,7 @@ def read_blocks(data: bytes | memoryview) -> tuple[LogBlock, ...]:
 
 
 def read_headers(read_at: ReadAt, size: int) -> Iterator[LogBlock]:
-    """The blocks of a log file of `size` bytes without their contents, in few small reads that seek past them.
+    """The blocks of a log file of `size` bytes without their contents, which are seeked past.
 
     Errors as `read_blocks`.
     """
@@ -223,7 +220,8 @@ def read_headers(read_at: ReadAt, size: int) -> Iterator[LogBlock]:
 
 
 class _Window:
-    """Keeps the last stretch read, so that a block costs about one read where each read is a request."""
+    """Keeps the last two stretches read: a block's head, and its end, which runs into the next block's head.
+    So a block costs one read, where each read is a request."""
 
     SIZE = 16 * 1024
     BEFORE = 64  # the end of a block is read just before the start of the next
@@ -231,18 +229,20 @@ class _Window:
     def __init__(self, read_at: ReadAt, size: int) -> None:
         self._read_at = read_at
         self._size = size
-        self._start = 0
-        self._bytes = memoryview(b"")
+        self._kept: list[tuple[int, memoryview]] = []
 
     def read_at(self, offset: int, n: int) -> memoryview:
-        end = min(offset + n, self._size)
-        if offset < self._start or end > self._start + len(self._bytes):
-            self._start = max(0, offset - self.BEFORE)
-            wanted = min(max(end - self._start, self.SIZE), self._size - self._start)
-            self._bytes = memoryview(self._read_at(self._start, max(0, wanted)))
-            if len(self._bytes) < wanted:
-                raise CorruptTable(f"The log file has fewer than the {self._size} bytes that were listed.")
-        return self._bytes[offset - self._start : max(offset, end) - self._start]
+        end = max(offset, min(offset + n, self._size))
+        for start, stretch in self._kept:
+            if start <= offset and end <= start + len(stretch):
+                return stretch[offset - start : end - start]
+        start = max(0, offset - self.BEFORE)
+        wanted = min(max(end - start, self.SIZE), self._size - start)
+        stretch = memoryview(self._read_at(start, wanted))
+        if len(stretch) < wanted:
+            raise CorruptTable(f"The log file has fewer than the {self._size} bytes that were listed.")
+        self._kept = [*self._kept[-1:], (start, stretch)]
+        return stretch[offset - start : end - start]
 
 
 class _Damaged(Exception):
@@ -321,9 +321,7 @@ def _parse(read_at: ReadAt, offset: int, end: int, with_content: bool) -> LogBlo
     except _Damaged as damage:
         return _corrupt(offset, end, str(damage))
     content = read_at(content_offset, content_size) if with_content else b""
-    return LogBlock(
-        BlockType(kind), header, content, footer, offset, end - offset, content_offset, content_size
-    )
+    return LogBlock(BlockType(kind), header, content, footer, offset, end - offset, content_offset, content_size)
 
 
 class _Cursor:

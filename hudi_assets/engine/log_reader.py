@@ -72,9 +72,7 @@ def scan_logs(
             elif block.instant_time in committed:
                 pending.append((block.instant_time, block_records(block, schema, ordering, path)))
     scan.records = [records for _, records in pending]
-    scan.log_records = sum(
-        len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records
-    )
+    scan.log_records = sum(len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records)
     return scan
 
 

@@ -64,9 +64,7 @@ def merge(base: pa.Table | None, logs: Sequence[LogRecords], ordering: str, sche
 def _candidates(logs: Sequence[LogRecords], ordering: str) -> pl.DataFrame:
     """One row per log record: key, ord, place, deleted, barrier (a delete in commit order)."""
     frames = [
-        _row_candidates(block.table, ordering, number)
-        if isinstance(block, Rows)
-        else _delete_candidates(block, number)
+        _row_candidates(block.table, ordering, number) if isinstance(block, Rows) else _delete_candidates(block, number)
         for number, block in enumerate(logs)
     ]
     return pl.concat(frames, how="vertical_relaxed")
@@ -142,11 +140,7 @@ def _match_base(base: pa.Table, winners: pl.DataFrame, ordering: str) -> pl.Data
     )
     joined = rows.join(winners, on="key", how="left", maintain_order="left")
     matched = pl.col("place").is_not_null()
-    wins = (
-        pl.col("barred")
-        | pl.col("base_ord").is_null()
-        | (pl.col("ord") >= pl.col("base_ord")).fill_null(False)
-    )
+    wins = pl.col("barred") | pl.col("base_ord").is_null() | (pl.col("ord") >= pl.col("base_ord")).fill_null(False)
     return joined.select("key", matched=matched, replaced=(matched & wins).fill_null(False))
 
 

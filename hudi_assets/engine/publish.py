@@ -104,9 +104,7 @@ class Publisher:
 
     def _publish_guard(self, guard: str, guarded: str) -> None:
         empty = Plan(guard, -1, (), STRATEGY, {GUARDED: guarded})
-        self.storage.create(
-            self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty)
-        )
+        self.storage.create(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty))
 
     def withdraw_guard(self, guard: str) -> None:
         self.storage.delete(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED))
@@ -155,9 +153,7 @@ class Publisher:
             self.storage.create(path, b"")
 
     def commit_compaction(self, instant: str, metadata: CommitMetadata) -> None:
-        self.storage.create(
-            self.layout.instant_path(instant, Action.COMPACTION, State.COMPLETED), metadata.to_json()
-        )
+        self.storage.create(self.layout.instant_path(instant, Action.COMPACTION, State.COMPLETED), metadata.to_json())
         self.forget_markers(instant)
 
 

@@ -7,26 +7,23 @@ from .config import TableConfig
 from .file_view import Layout
 from .lock import WRITE, table_lock
 from .model import Action, Instant, State
-from .publish import Publisher, marked_files
+from .publish import TEMP, Publisher, marked_files
 from .state import TableState
 from .storage import Storage
 
 _LOCK_WAIT_S = 60.0
 
 
-def recover(
-    storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher
-) -> tuple[str, ...]:
+def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
     """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
     with table_lock(storage, WRITE, wait_s=_LOCK_WAIT_S):
         state = TableState.read(storage, config, layout)
         done = undo_dead_writes(storage, layout, publisher, state)
-        return (*done, *undo_unpublished_plans(storage, layout, publisher, state))
+        done = (*done, *undo_unpublished_plans(storage, layout, publisher, state))
+        return (*done, *forget_old_markers(storage, publisher, state))
 
 
-def undo_dead_writes(
-    storage: Storage, layout: Layout, publisher: Publisher, state: TableState
-) -> tuple[str, ...]:
+def undo_dead_writes(storage: Storage, layout: Layout, publisher: Publisher, state: TableState) -> tuple[str, ...]:
     """Take back unfinished delta commits of ours: their log files by marker, then their instants.
 
     Call it under the write lock only. Another engine's unfinished write is left alone.
@@ -68,4 +65,16 @@ def undo_unpublished_plans(
                         links += storage.delete(file.path)
         publisher.withdraw_guard(plan.instant)
         done.append(f"removed the guard {plan.instant} and {links} links of the unpublished plan {guarded}")
+    return tuple(done)
+
+
+def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+    """Remove the markers of completed instants, which a crash right after the commit leaves."""
+    completed = {i.timestamp for i in state.timeline.instants if i.is_completed}
+    done = []
+    for folder in storage.list_directories(TEMP):
+        instant = folder.rsplit("/", 1)[-1]
+        if instant in completed:
+            publisher.forget_markers(instant)
+            done.append(f"removed the markers of the completed instant {instant}")
     return tuple(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 import shutil
@@ -55,7 +56,9 @@ def check_java() -> None:
     version = out.split('"')[1] if out.count('"') >= 2 else ""
     major = version.split(".")[0]
     if not major.isdigit() or int(major) < 17:
-        raise EnvironmentProblem(f"Spark needs Java 17 or later; this is {version or out.strip()!r}.", where=java, hint=hint)
+        raise EnvironmentProblem(
+            f"Spark needs Java 17 or later; this is {version or out.strip()!r}.", where=java, hint=hint
+        )
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -65,8 +68,6 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def _has_timezone() -> bool:
-    import inspect
-
     return "timezone" in inspect.signature(to_arrow_schema).parameters
 
 
@@ -75,9 +76,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema)
 
 
-def run_tasks(
-    spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]
-) -> list[Result]:
+def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:
     """Run `function` on each task in a Spark task of its own; results in the order of the tasks.
 
     An error of the engine's own kinds comes back as itself, not wrapped in Spark's.
@@ -89,7 +88,7 @@ def run_tasks(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                outcome = cloudpickle.dumps(capture(function, pickle.loads(payload[number])))
+                outcome = _dumps(capture(function, pickle.loads(payload[number])))
                 yield pa.RecordBatch.from_pydict({"id": [number], "result": [outcome]}, _RESULT)
 
     rows = _one_partition_each(spark, len(tasks)).mapInArrow(run, "id bigint, result binary").collect()
@@ -121,9 +120,7 @@ def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def map_partitions(
-    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]
-) -> list[Any]:
+def map_partitions(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]) -> list[Any]:
     """Run `function(batches, write token)` on each partition of a DataFrame; what each returned.
 
     The write token is Hudi's `<partition>-<stage>-<attempt>`, unique among attempts of a task.
@@ -131,7 +128,7 @@ def map_partitions(
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         outcome = capture(lambda token: function(iter(batches), token), write_token())
-        yield pa.RecordBatch.from_pydict({"id": [0], "result": [cloudpickle.dumps(outcome)]}, _RESULT)
+        yield pa.RecordBatch.from_pydict({"id": [0], "result": [_dumps(outcome)]}, _RESULT)
 
     rows = frame.mapInArrow(run, "id bigint, result binary").collect()
     return [unwrap(row["result"]) for row in rows]
@@ -151,6 +148,11 @@ def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssets
         return function(task)
     except HudiAssetsError as error:
         return error
+
+
+def _dumps(value: object) -> bytes:
+    data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    return data
 
 
 def unwrap(result: bytes) -> Any:

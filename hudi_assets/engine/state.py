@@ -196,9 +196,7 @@ class TableState:
         for log in logs:
             key = f"{log.original}:{log.size}"
             if key not in known:
-                known[key] = scan_summary(
-                    self.storage, log.path, column, unit, self.config.ordering_field, self.schema
-                )
+                known[key] = scan_summary(self.storage, log.path, column, unit, self.config.ordering_field, self.schema)
                 fresh += 1
             result[log.path] = known[key]
         if fresh:

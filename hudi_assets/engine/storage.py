@@ -42,8 +42,9 @@ class FileInfo:
 class Storage(Protocol):
     """What the engine asks of a file system. Paths are relative to the table's base path."""
 
-    base: str
-
+    @property
+    def base(self) -> str: ...
+    def __hash__(self) -> int: ...
     def uri(self, path: str) -> str: ...
     def exists(self, path: str) -> bool: ...
     def is_directory(self, path: str) -> bool: ...
@@ -244,14 +245,10 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
     scheme = urlparse(text).scheme
     if scheme and len(scheme) > 1:
         if scheme != "file":
-            raise UnsupportedTable(
-                f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path."
-            )
+            raise UnsupportedTable(f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path.")
         text = unquote(urlparse(text).path)
     if options:
-        raise InvalidInput(
-            f"A local table takes no storage options (got {', '.join(sorted(options))}).", where=text
-        )
+        raise InvalidInput(f"A local table takes no storage options (got {', '.join(sorted(options))}).", where=text)
     if not text.strip():
         raise InvalidInput("The table's path is empty.")
     return LocalStorage(os.path.abspath(text))

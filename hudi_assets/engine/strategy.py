@@ -130,23 +130,17 @@ def plan(
     """The compaction plan at `instant` for `threshold` (epoch ms), or why there is none."""
     operations = []
     for slice_ in view.latest:
-        chosen, remain = filter_log_files(
-            slice_, threshold, summaries, ordered_by_event_time=ordered_by_event_time
-        )
+        chosen, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=ordered_by_event_time)
         if chosen:
             carried = carry_over(slice_, remain, instant)
             operations.append(_operation(slice_, chosen, carried))
     if not operations:
         remaining = sum(len(s.log_files) for s in view.latest)
-        return NoPlan(
-            f"no log file has an event time at or below {iso(threshold)} ({remaining} log files remain)"
-        )
+        return NoPlan(f"no log file has an event time at or below {iso(threshold)} ({remaining} log files remain)")
     return Plan(instant, threshold, tuple(operations), STRATEGY, dict(extra_metadata))
 
 
-def _operation(
-    slice_: FileSlice, chosen: tuple[LogFile, ...], carried: tuple[CarryOver, ...]
-) -> Operation:
+def _operation(slice_: FileSlice, chosen: tuple[LogFile, ...], carried: tuple[CarryOver, ...]) -> Operation:
     base_size = slice_.base_file.size if slice_.base_file else 0
     log_size = sum(log.size for log in chosen)
     # Java's executor needs every one of these (CompactionStrategy.captureMetrics).

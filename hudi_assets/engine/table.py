@@ -12,8 +12,19 @@ import pyarrow as pa
 
 from . import avro_schema as avro
 from .compaction import Compactor
-from .config import CLOCK, DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT, LOG_BLOCK_FORMAT, PROPERTIES, WRITERS
-from .config import TableConfig, dump_properties, new_table_properties, parse_config, read_config
+from .config import (
+    CLOCK,
+    DATA_LATENCY,
+    EVENT_TIME_UNIT,
+    LOG_BLOCK_FORMAT,
+    PROPERTIES,
+    WRITERS,
+    TableConfig,
+    dump_properties,
+    new_table_properties,
+    parse_config,
+    read_config,
+)
 from .errors import InvalidInput, UnsupportedTable
 from .event_time import parse_latency, parse_time, to_micros, unit_of
 from .freshness import compute_freshness
@@ -51,9 +62,7 @@ _LAYOUTS = {6: LayoutV6()}
 class HudiTable:
     """An Apache Hudi merge-on-read table. Get one by `create` or `open`."""
 
-    def __init__(
-        self, storage: Storage, config: TableConfig, *, now_ms: Callable[[], int] = system_now_ms
-    ) -> None:
+    def __init__(self, storage: Storage, config: TableConfig, *, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.config = config
         self._storage = storage
         self._layout = _layout(config.table_version, storage.base)
@@ -214,9 +223,7 @@ class HudiTable:
     def _compactor(self) -> Compactor:
         return Compactor(self._storage, self.config, self._layout, self._publisher)
 
-    def _threshold(
-        self, state: TableState, threshold: Time | None, data_latency: Latency | None
-    ) -> int | NoPlan:
+    def _threshold(self, state: TableState, threshold: Time | None, data_latency: Latency | None) -> int | NoPlan:
         if threshold is not None and data_latency is not None:
             raise InvalidInput("Give a threshold or a data latency, not both.")
         now = self._now_of(state)
@@ -337,9 +344,7 @@ class HudiTable:
     @staticmethod
     def _bar(state: TableState, log: LogFile, *, compacted: bool) -> LogBar:
         summary = state.summaries[log.path]
-        return LogBar(
-            log.name, log.partition, summary.min_event_time, summary.max_event_time, log.size, compacted
-        )
+        return LogBar(log.name, log.partition, summary.min_event_time, summary.max_event_time, log.size, compacted)
 
     @staticmethod
     def _compacted_bars(state: TableState, paths: set[str]) -> Iterator[LogBar]:

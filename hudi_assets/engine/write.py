@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from . import avro_codec, avro_project
 from .commit_metadata import WriteStat
 from .config import TableConfig
-from .delete_codec import encode_deletes
-from .delete_records import DeleteRecord, delete_records
+from .delete_codec import DeleteRecord, encode_deletes
+from .delete_records import delete_records
 from .errors import Conflict, InvalidInput
 from .event_time import EventTimeUnit, range_of, to_micros
 from .keys import bucket_file_id, bucket_ids, check_key_type, partition_paths, record_keys
@@ -118,9 +118,7 @@ def check_fields(schema: pa.Schema, config: TableConfig) -> None:
     for what, names in needed.items():
         for name in names:
             if name not in schema.names:
-                raise InvalidInput(
-                    f"The {what} {name!r} is no column.", hint=f"Columns: {', '.join(schema.names)}."
-                )
+                raise InvalidInput(f"The {what} {name!r} is no column.", hint=f"Columns: {', '.join(schema.names)}.")
             if what in ("record key", "partition field"):
                 check_key_type(name, schema.field(name).type, what)
 
@@ -210,9 +208,7 @@ def _chunks(table: pa.Table, spec: WriteSpec) -> Iterator[pa.Table]:
                 yield part.slice(start, step)
 
 
-def _write_log(
-    spec: WriteSpec, partition: str, target: Target, number: int, token: str, rows: pa.Table
-) -> Written:
+def _write_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, rows: pa.Table) -> Written:
     covered = range_of(rows.column(spec.column), spec.unit, "this write")
     block = encode_data_block(rows, spec.avro_schema, spec.instant, covered, spec.config.log_block_format)
     stat = _put_log(spec, partition, target, number, token, block)
@@ -232,9 +228,7 @@ def _write_log(
     return Written(stat, late)
 
 
-def encode_data_block(
-    rows: pa.Table, avro: str, instant: str, covered: EventTimeRange, block_format: str
-) -> bytes:
+def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTimeRange, block_format: str) -> bytes:
     """A data block in Parquet or Avro, with the minimum event time in its SCHEMA header."""
     schema = with_min_event_time(avro, covered.min) if covered.min is not None else avro
     header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
@@ -245,9 +239,7 @@ def encode_data_block(
     return encode_block(BlockType.PARQUET_DATA, header, out.getvalue())
 
 
-def _put_log(
-    spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes
-) -> WriteStat:
+def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes) -> WriteStat:
     version = target.next_version + number
     name = spec.layout.log_file_name(target.file_id, target.base_instant, version, token)
     path = f"{partition}/{name}" if partition else name
@@ -290,9 +282,7 @@ def write_deletes(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str
     return written
 
 
-def _write_delete_log(
-    spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table
-) -> Written:
+def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table) -> Written:
     ordering = spec.config.ordering_field
     keys = rows.column(KEY).to_pylist()
     covered = EventTimeRange(None, None, "deletes in commit order have no event time")
@@ -308,7 +298,5 @@ def _write_delete_log(
     header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
     block = encode_block(BlockType.DELETE, header, content)
     stat = _put_log(spec, partition, target, 0, token, block)
-    stat = replace(
-        stat, num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max
-    )
+    stat = replace(stat, num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
     return Written(stat, 0)

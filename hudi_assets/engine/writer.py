@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from . import avro_project, spark
 from .commit_metadata import BATCH_ID, CLOCK_TIME, SCHEMA, WRITER, CommitMetadata
@@ -22,8 +22,17 @@ from .publish import Publisher, marked_files
 from .recover import undo_dead_writes
 from .state import TableState
 from .storage import Storage
-from .write import BUCKET, PARTITION, Target, WriteSpec, Written, check_fields, keyed_batches
-from .write import write_deletes, write_rows
+from .write import (
+    BUCKET,
+    PARTITION,
+    Target,
+    WriteSpec,
+    Written,
+    check_fields,
+    keyed_batches,
+    write_deletes,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -93,19 +102,22 @@ class Writer:
         avro_project.project(found.empty_table(), wanted)
 
     def _count_and_check(self, df: DataFrame, not_null: list[str]) -> int:
-        """Count the rows; refuse null keys, ordering values and event times."""
-        nulls: dict[str, Column] = {name: F.col(name).isNull() for name in not_null}
-        keys = [F.col(name).isNull() | (F.col(name).cast("string") == "") for name in self.config.record_key]
+        """Count the rows; refuse null keys, ordering values and event times, and paths as partition values."""
+        faults: dict[str, Column] = {f"{name} (null)": sf.col(name).isNull() for name in not_null}
+        keys = [sf.col(name).isNull() | (sf.col(name).cast("string") == "") for name in self.config.record_key]
         if self.config.complex_keys:
-            nulls["record key"] = functools.reduce(lambda a, b: a & b, keys)
+            faults["record key (all fields are null or empty)"] = functools.reduce(lambda a, b: a & b, keys)
         else:
-            nulls[f"record key {self.config.record_key[0]}"] = keys[0]
-        sums = [F.sum(F.when(test, 1).otherwise(0)).alias(f"n{i}") for i, test in enumerate(nulls.values())]
-        row = df.agg(F.count(F.lit(1)).alias("rows"), *sums).collect()[0]
-        for i, name in enumerate(nulls):
+            faults[f"record key (null or empty {self.config.record_key[0]})"] = keys[0]
+        for name in () if self.config.url_encode else self.config.partition_fields:
+            value = sf.col(name).cast("string")
+            faults[f"partition value in {name} that is one folder's name"] = value.contains("/") | value.isin(".", "..")
+        sums = [sf.sum(sf.when(test, 1).otherwise(0)).alias(f"n{i}") for i, test in enumerate(faults.values())]
+        row = df.agg(sf.count(sf.lit(1)).alias("rows"), *sums).collect()[0]
+        for i, name in enumerate(faults):
             if row[f"n{i}"]:
                 raise InvalidInput(
-                    f"{row[f'n{i}']} of {row['rows']} rows have no {name} (null or empty).",
+                    f"{row[f'n{i}']} of {row['rows']} rows have no {name}.",
                     where=self.storage.base,
                     hint="Filter them out or fill them in; nothing was written.",
                 )
@@ -140,7 +152,13 @@ class Writer:
             df.unpersist()
 
     def _locked_commit(
-        self, df: DataFrame, rows: int, operation: str, work: _Work, clock_ms: int | None, batch_id: str | None
+        self,
+        df: DataFrame,
+        rows: int,
+        operation: str,
+        work: _Work,
+        clock_ms: int | None,
+        batch_id: str | None,
     ) -> CommitResult:
         undo_dead_writes(self.storage, self.layout, self.publisher, self._state())
         state = self._state()
@@ -200,7 +218,7 @@ class Writer:
 
         with_keys = df.mapInArrow(keyed, _keyed_schema(df))
         parts = self.session.sparkContext.defaultParallelism
-        shuffled = with_keys.repartition(parts, F.col(PARTITION), F.col(BUCKET))
+        shuffled = with_keys.repartition(parts, sf.col(PARTITION), sf.col(BUCKET))
         results = spark.map_partitions(shuffled, lambda batches, token: work(spec, batches, token))
         return [written for part in results for written in part]
 

@@ -2,8 +2,8 @@
 
     python make_hudi_logs.py <hudi-spark3.5-bundle_2.12-0.15.0.jar>
 
-One table with Avro log blocks and one with Parquet log blocks, each with the commits of `COMMITS`; the first makes
-the base file, every other one log file. `rows()` is what was written: the tests compare with it.
+One table with Avro log blocks and one with Parquet log blocks, each with the commits of `COMMITS`; the
+first makes the base file, every other one log file. `rows()` is what was written.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def write_table(spark: Any, path: Path, block_format: str) -> list[Path]:
             "hoodie.upsert.shuffle.parallelism": "1",
             "hoodie.delete.shuffle.parallelism": "1",
         }
-        spark.createDataFrame(chosen, ddl).write.format("hudi").options(**options).mode("append").save(str(path))
+        writer = spark.createDataFrame(chosen, ddl).write.format("hudi").options(**options)
+        writer.mode("append").save(str(path))
     logs = [log for log in path.glob(".*.log.*") if not log.name.endswith(".crc")]
     return sorted(logs, key=lambda log: log.name)
 

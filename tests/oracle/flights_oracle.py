@@ -231,9 +231,7 @@ def _answer(line: str, start: date, shown: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None, lines: Iterable[str] = sys.stdin) -> int:
     """Answer every input line; see the module's text."""
     parser = argparse.ArgumentParser(description="check read-optimized views of the flights table")
-    parser.add_argument(
-        "--start", type=date.fromisoformat, default=date(2013, 1, 1), help="the stream's start"
-    )
+    parser.add_argument("--start", type=date.fromisoformat, default=date(2013, 1, 1), help="the stream's start")
     parser.add_argument("--show", type=int, default=10, help="violations to print per line")
     options = parser.parse_args(arguments)
     broken = False

@@ -92,9 +92,7 @@ def test_values_are_known_only_from_their_update_on() -> None:
 
 def test_events_of_a_flight_follow_each_other() -> None:
     ordered = everything(ALL).sort(*KEY_FIELDS, "event_time")
-    steps = ordered.group_by(KEY_FIELDS, maintain_order=True).agg(
-        "status", gap=pl.col("event_time").diff().min()
-    )
+    steps = ordered.group_by(KEY_FIELDS, maintain_order=True).agg("status", gap=pl.col("event_time").diff().min())
     assert steps.filter(pl.col("gap") <= pl.duration()).height == 0
     assert {tuple(statuses) for statuses in steps["status"].unique()} == {
         ("scheduled", "departed", "arrived"),
@@ -189,6 +187,15 @@ def test_a_longer_stream_begins_with_the_shorter_one() -> None:
     assert everything(short)["flight_date"].min() == "2013-03-08"
 
 
+def test_announced_the_day_before() -> None:
+    """US 1632 of 2013-07-27 is the one flight that is announced before midnight UTC of its own date."""
+    key = pl.col("flight") == 1632, pl.col("carrier") == "US", pl.col("flight_date") == "2013-07-27"
+    day_before, same_day = FlightStream(1, date(2013, 7, 26)), FlightStream(1, date(2013, 7, 27))
+    assert everything(day_before).filter(*key)["status"].to_list() == ["scheduled"]
+    first = pl.DataFrame(pl.from_arrow(same_day.rows(same_day.batches[0])))
+    assert first.filter(*key)["status"].to_list() == ["scheduled"]
+
+
 def test_schema() -> None:
     assert TWO_WEEKS.schema is UPDATE_SCHEMA
     assert TWO_WEEKS.rows(TWO_WEEKS.batches[40]).schema.equals(UPDATE_SCHEMA)
@@ -246,7 +253,7 @@ def test_the_same_in_every_process(hash_seed: str) -> None:
 def test_no_engine_no_dagster_no_spark() -> None:
     program = (
         f"import sys; sys.path[:0] = {sys.path!r}; import hudi_assets.flights; "
-        "print([m for m in sys.modules if m.split('.')[0] in ('dagster', 'pyspark') or 'engine' in m])"
+        "print([name for name in ('dagster', 'pyspark', 'hudi_assets.engine') if name in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"

@@ -128,9 +128,7 @@ def test_invented_flight(tmp_path: Path, view: pl.DataFrame) -> None:
 def test_update_not_yet_delivered(tmp_path: Path, view: pl.DataFrame) -> None:
     frame = pl.from_arrow(STREAM.delivered(STREAM.end_ms))
     assert isinstance(frame, pl.DataFrame)
-    early = frame.filter(pl.col("delivered_at").dt.epoch("ms") >= CLOCK, status="scheduled").select(
-        view.columns
-    )
+    early = frame.filter(pl.col("delivered_at").dt.epoch("ms") >= CLOCK, status="scheduled").select(view.columns)
     assert kinds(tmp_path, pl.concat([view, early[:1]])) == [("invented", early["flight"][0])]
 
 

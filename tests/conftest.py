@@ -1,0 +1,33 @@
+"""What all tests share: one Spark session for the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_assets.engine.spark import local_session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A small Spark session: two threads, UTC, everything it writes under pytest's temporary directory."""
+    folder = tmp_path_factory.mktemp("spark")
+    session = local_session(
+        "tests",
+        "local[2]",
+        {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.execution.arrow.pyspark.enabled": "true",
+            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+            "spark.local.dir": str(folder / "local"),
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder / 'derby'}",
+            "spark.driver.memory": "1g",
+        },
+    )
+    yield session
+    session.stop()

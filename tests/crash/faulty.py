@@ -1,0 +1,65 @@
+"""A storage that dies: before or after its n-th changing operation, and for good from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from hudi_assets.engine.storage import LocalStorage
+
+_CHANGING = ("create", "replace", "open_new", "hard_link", "symlink", "copy", "delete", "delete_tree")
+
+
+class Crash(BaseException):
+    """The process dies here: nothing that runs after it may change the table."""
+
+
+class DyingStorage:
+    """LocalStorage until changing operation number `n` (from 1), then dead.
+
+    `after`: the operation itself still happens. `operations` lists what was asked for.
+    """
+
+    def __init__(self, base: str, n: int | None = None, *, after: bool = False) -> None:
+        self.base = base
+        self._local = LocalStorage(base)
+        self._n = n
+        self._after = after
+        self.operations: list[str] = []
+        self.dead = False
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._local, name)
+        if not callable(real):
+            return real
+        return self._wrapped(name, real) if name in _CHANGING else self._alive(real)
+
+    def _alive(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if self.dead:
+                raise Crash("dead already")
+            return real(*args)
+
+        return call
+
+    def _wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if self.dead:
+                raise Crash("dead already")
+            self.operations.append(f"{name} {args[-1] if name.endswith('link') else args[0]}")
+            dies = len(self.operations) == self._n
+            if dies and not self._after:
+                self.dead = True
+                raise Crash(self.operations[-1])
+            result: BinaryIO | object = real(*args)
+            if dies:
+                self.dead = True
+                if hasattr(result, "close"):
+                    result.close()
+                raise Crash(self.operations[-1])
+            return result
+
+        return call

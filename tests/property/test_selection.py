@@ -1,0 +1,138 @@
+"""Whatever the selection takes, no answer changes: partial merge and full merge agree, row by row.
+
+The oracle is a plain loop over records; it shares nothing with the vectorised merge but the rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hudi_assets.engine.merge import KEY, Deletes, LogRecords, Rows, merge
+from hudi_assets.engine.model import FileSlice, LogFile
+from hudi_assets.engine.strategy import LogSummary, filter_log_files
+
+SCHEMA = pa.schema([(KEY, pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+
+
+@dataclass(frozen=True)
+class Event:
+    """One log record. `ts` None: a delete in commit order."""
+
+    key: str
+    ts: int | None
+    value: int | None  # None: a delete
+
+
+def slow_merge(base: dict[str, Event], logs: list[list[Event]]) -> dict[str, Event]:
+    """Record by record, in log order; tombstones stay in the result so that later records meet them."""
+    state = dict(base)
+    for log in logs:
+        for event in log:
+            old = state.get(event.key)
+            if event.ts is None or old is None or old.ts is None or event.ts >= old.ts:
+                state[event.key] = event
+    return state
+
+
+def rows_of(state: dict[str, Event]) -> set[tuple[str, int | None, int | None]]:
+    return {(e.key, e.ts, e.value) for e in state.values() if e.value is not None}
+
+
+def as_records(log: list[Event]) -> list[LogRecords]:
+    """A log's blocks: its rows, then its deletes (the order in which a writer puts them)."""
+    rows = [e for e in log if e.value is not None]
+    deletes = [e for e in log if e.value is None]
+    blocks: list[LogRecords] = []
+    if rows:
+        columns = {KEY: [e.key for e in rows], "ts": [e.ts for e in rows], "v": [e.value for e in rows]}
+        blocks.append(Rows(pa.table(columns, schema=SCHEMA)))
+    if deletes:
+        keys = pa.array([e.key for e in deletes], pa.string())
+        blocks.append(Deletes(keys, pa.array([e.ts for e in deletes], pa.int64())))
+    return blocks
+
+
+def fast_merge(base: pa.Table | None, logs: list[list[Event]]) -> pa.Table:
+    return merge(base, [block for log in logs for block in as_records(log)], "ts", SCHEMA)
+
+
+def rows_of_table(table: pa.Table) -> set[tuple[str, int | None, int | None]]:
+    rows = [(r[KEY], r["ts"], r["v"]) for r in table.to_pylist()]
+    assert len(rows) == len({key for key, _, _ in rows}), "a key came twice"
+    return set(rows)
+
+
+@st.composite
+def logs_of_events(draw: st.DrawFn) -> list[list[Event]]:
+    counter = iter(range(1, 10_000))
+
+    def event(key: str, ts: int, kind: str) -> Event:
+        if kind == "row":
+            return Event(key, ts, next(counter))
+        return Event(key, ts if kind == "delete" else None, None)
+
+    one = st.builds(
+        event,
+        st.sampled_from("ab"),
+        st.integers(1, 4),
+        st.sampled_from(["row", "row", "row", "delete", "delete-now"]),
+    )
+    logs = draw(st.lists(st.lists(one, min_size=1, max_size=2), min_size=1, max_size=5))
+    # A writer combines a batch: one record of a key per log, rows before deletes.
+    return [sorted({e.key: e for e in log}.values(), key=lambda e: e.value is None) for log in logs]
+
+
+def as_slice(logs: list[list[Event]]) -> tuple[FileSlice, dict[str, LogSummary]]:
+    files = tuple(LogFile(f"log.{n}", "", "g", "1", n, "0-0-0", 1, f"log.{n}") for n in range(1, len(logs) + 1))
+    summaries = {}
+    for file, log in zip(files, logs, strict=True):
+        times = [e.ts for e in log]
+        known = None not in times
+        summaries[file.path] = LogSummary(
+            min(times) if known else None,  # type: ignore[type-var]
+            max(times) if known else None,  # type: ignore[type-var]
+            sum(e.value is None for e in log),
+        )
+    return FileSlice("", "g", "1", None, files), summaries
+
+
+@settings(max_examples=400, deadline=None)
+@given(logs_of_events())
+def test_vectorised_merge_agrees_with_the_loop(logs: list[list[Event]]) -> None:
+    assert rows_of_table(fast_merge(None, logs)) == rows_of(slow_merge({}, logs))
+
+
+@settings(max_examples=1000, deadline=None)
+@example([[Event("a", 3, 1)], [Event("b", 1, 2), Event("a", 3, 3)]], 1, True, 0)  # a tie across logs
+@example([[Event("b", 2, 1), Event("a", 4, None)], [Event("a", 3, 2)]], 2, True, 0)  # a tombstone
+@given(logs_of_events(), st.integers(0, 5), st.booleans(), st.integers(0, 1))
+def test_a_partial_compaction_changes_no_answer(
+    logs: list[list[Event]], threshold: int, by_event_time: bool, base_logs: int
+) -> None:
+    head, tail = logs[:base_logs], logs[base_logs:]
+    # A full compaction makes the base: it forgets tombstones, in Hudi too.
+    base = fast_merge(None, head) if head else None
+    before = rows_of_table(fast_merge(base, tail))
+    slice_, summaries = as_slice(tail)
+    chosen, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=by_event_time)
+    assert sorted((*chosen, *remain), key=lambda f: f.version) == list(slice_.log_files)
+    merged = fast_merge(base, [tail[f.version - 1] for f in chosen])
+    after = rows_of_table(fast_merge(merged, [tail[f.version - 1] for f in remain]))
+    assert after == before
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs_of_events(), st.integers(0, 5), st.booleans())
+def test_nothing_at_or_below_the_threshold_remains(
+    logs: list[list[Event]], threshold: int, by_event_time: bool
+) -> None:
+    slice_, summaries = as_slice(logs)
+    _, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=by_event_time)
+    for file in remain:
+        for event in logs[file.version - 1]:
+            assert event.ts is not None
+            assert event.ts > threshold
