@@ -36,6 +36,7 @@ from hudi_assets.engine.event_time import iso
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.home import dagster_home, home, project_root
 from hudi_assets.report import duration
+from resources.catalog import Catalog
 from resources.spark import SparkResource
 
 if TYPE_CHECKING:
@@ -173,9 +174,7 @@ def committed() -> set[str]:
 
 def start_over(driver: Driver, spark: SparkSession) -> None:
     """Remove the table, its views, and what the instance knows of its assets. Runs and ticks stay."""
-    for view in ("flights_ro", "flights_rt"):
-        spark.sql(f"DROP VIEW IF EXISTS {view}")
-    spark.sql("DROP TABLE IF EXISTS flights_rt_source")
+    Catalog().remove(spark, ro="flights_ro", rt="flights_rt")
     shutil.rmtree(table_path(), ignore_errors=True)
     driver.instance.wipe_assets([MOR_TABLE, PLAN, RO_SNAPSHOT, FRESHNESS])
 

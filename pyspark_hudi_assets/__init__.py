@@ -1,8 +1,10 @@
 """The snapshot query by name: a data source that Spark 4 finds by itself, since this package is `pyspark_…`.
 
-    CREATE TABLE flights_now USING hudi_assets OPTIONS (table '/data/flights');
+    CREATE TABLE flights_now USING hudi_assets OPTIONS (`table` '/data/flights');
+    SELECT count(*) FROM flights_now WITH (`table` '/data/flights');
     spark.read.format("hudi_assets").load("/data/flights")
 
+(Spark 4.3 hands a query none of the options of CREATE TABLE: they give the columns, WITH gives the place.)
 Every query reads the table as it then stands: the newest file slices, base files and log files merged. One
 Spark task reads one file slice. For the read-optimized query Spark needs none of this: it is plain Parquet.
 """
@@ -69,5 +71,5 @@ def _open(path: str | None, settings: dict[str, str]):  # type: ignore[no-untype
     from hudi_assets.engine.errors import InvalidInput
 
     if not path:
-        raise InvalidInput("the table's path is missing", hint="Say USING hudi_assets OPTIONS (table '…').")
+        raise InvalidInput("the table's path is missing", hint="Say SELECT … FROM … WITH (`table` '…').")
     return HudiTable.open(path, settings=settings)

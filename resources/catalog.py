@@ -19,10 +19,12 @@ from hudi_assets.engine.event_time import iso
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
     from hudi_assets.engine import HudiTable
     from hudi_assets.engine.model import Freshness
 
+_SOURCE = "_source"
 _GLOB = re.compile(r"([\\{}\[\]*?,])")
 
 
@@ -43,12 +45,14 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         files = table.read_optimized_files()
         spark.sql(self._ro_statement(ro, table, files, properties))
         if int(spark.version.split(".")[0]) >= 4:
-            source = f"{self._name(rt)[:-1]}_source`"
-            if not spark.catalog.tableExists(source):
-                path = table.path.replace("'", "\\'")
-                spark.sql(f"CREATE TABLE {source} USING hudi_assets OPTIONS (table '{path}')")
-            spark.sql(view_statement(self._name(rt), f"SELECT * FROM {source}", properties))
+            spark.sql(self._rt_statement(spark, rt, table, properties))
         return properties
+
+    def remove(self, spark: SparkSession, *, ro: str, rt: str) -> None:
+        """Take a table's views out of the catalog."""
+        for view in (ro, rt):
+            spark.sql(f"DROP VIEW IF EXISTS {self._name(view)}")
+        spark.sql(f"DROP TABLE IF EXISTS {self._name(rt + _SOURCE)}")
 
     def properties(self, spark: SparkSession, view: str) -> dict[str, str]:
         """What the catalog says now, as any reader sees it (SHOW TBLPROPERTIES)."""
@@ -62,6 +66,18 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
             f"SELECT {columns(table.schema(), bool(files))}{parquet_files(files)}",
             properties,
         )
+
+    def _rt_statement(
+        self, spark: SparkSession, view: str, table: HudiTable, properties: Mapping[str, str]
+    ) -> str:
+        """Over a table of our data source. Spark 4.3 gives a query none of its options, and does not keep its
+        properties: hence the options in the query, and a view for the properties."""
+        source, options = self._name(view + _SOURCE), f"(`table` '{_text(table.path)}')"
+        wanted = from_arrow_schema(table.schema())
+        if spark.catalog.tableExists(source) and _types(spark.table(source).schema) != _types(wanted):
+            spark.sql(f"DROP TABLE {source}")
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {source} USING hudi_assets OPTIONS {options}")
+        return view_statement(self._name(view), f"SELECT * FROM {source} WITH {options}", properties)
 
     def _name(self, view: str) -> str:
         return f"`{self.database}`.`{view}`"
@@ -105,6 +121,10 @@ def freshness_properties(freshness: Freshness, path: str) -> dict[str, str]:
     if freshness.reason:
         properties["hudi_assets.reason"] = freshness.reason
     return properties
+
+
+def _types(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
 def _common_directory(paths: Sequence[str]) -> str:

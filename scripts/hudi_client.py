@@ -111,9 +111,7 @@ class Hudi:
         shutil.rmtree(out)
         return table
 
-    def write(
-        self, path: Path | str, rows: pa.Table, options: Mapping[str, str], mode: str = "append"
-    ) -> None:
+    def write(self, path: Path | str, rows: pa.Table, options: Mapping[str, str], mode: str = "append") -> None:
         """Write rows as one Hudi commit, with the DataSource options given."""
         file = self._file()
         pq.write_table(rows, file)
@@ -142,9 +140,7 @@ class Hudi:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise HudiError(
-                f"Hudi {self.release} ended (exit code {self._process.poll()}), see {self._log.name}"
-            )
+            raise HudiError(f"Hudi {self.release} ended (exit code {self._process.poll()}), see {self._log.name}")
         answer: dict[str, Any] = json.loads(line)
         if not answer.pop("ok"):
             raise HudiError(answer["error"])

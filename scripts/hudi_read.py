@@ -92,9 +92,7 @@ def main() -> int:
     parser.add_argument("--with", dest="reader", choices=[*RELEASES, HUDI_RS], default=RELEASES[0])
     parser.add_argument("--query", choices=["snapshot", "read_optimized"], default="snapshot")
     parser.add_argument("--out", type=Path, help="write the rows there (.parquet or .json)")
-    parser.add_argument(
-        "--compare", action="store_true", help="compare with our engine's rows, exit 1 if they differ"
-    )
+    parser.add_argument("--compare", action="store_true", help="compare with our engine's rows, exit 1 if they differ")
     arguments = parser.parse_args()
     table = str(Path(arguments.table).resolve())
     try:

@@ -55,9 +55,7 @@ def differences(left: Rows, right: Rows, limit: int = 5) -> list[str]:
             lines.append(f"{key}: only in the {'second' if a is None else 'first'}: {b or a}")
         else:
             changed = [name for name in sorted(a.keys() | b.keys()) if a.get(name) != b.get(name)]
-            lines.append(
-                f"{key}: " + ", ".join(f"{name} {a.get(name)!r} ≠ {b.get(name)!r}" for name in changed)
-            )
+            lines.append(f"{key}: " + ", ".join(f"{name} {a.get(name)!r} ≠ {b.get(name)!r}" for name in changed))
     return lines[:limit] + ([f"… and {len(lines) - limit} more"] if len(lines) > limit else [])
 
 

@@ -64,9 +64,7 @@ class Server:
         """Write the rows of Parquet file `rows` with `options`; `mode` is Spark's (append by default)."""
         options = {**self._writer_defaults, **request["options"]}
         frame = self._spark.read.parquet(request["rows"])
-        frame.write.format("hudi").options(**options).mode(request.get("mode", "append")).save(
-            request["path"]
-        )
+        frame.write.format("hudi").options(**options).mode(request.get("mode", "append")).save(request["path"])
         return {}
 
     def read(self, request: Request) -> Answer:

@@ -21,9 +21,8 @@ import fastavro
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_assets.engine.avro_logical import from_raw, raw_arrow, raw_avro
+from hudi_assets.engine.avro_logical import from_raw, python_values, raw_arrow, raw_avro
 from hudi_assets.engine.avro_project import project
 from hudi_assets.engine.avro_schema import (
     META_COLUMNS,
@@ -133,7 +132,7 @@ class _Container:
         try:
             frame = pl.read_avro(self._bytes("float"))
             raw = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, OSError, ValueError, OverflowError, MemoryError) as error:
             raise _corrupt(error) from error
         except BaseException as error:
             # A panic in compiled code arrives as a BaseException of its own kind.
@@ -198,7 +197,7 @@ def encode_records(table: pa.Table, schema_json: str) -> bytes:
         for number, (name, node) in enumerate(record.children)
     ]
     parsed = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
-    columns = [_to_python(table.column(name), node) for name, node in record.children]
+    columns = [python_values(table.column(name), node) for name, node in record.children]
     out = io.BytesIO()
     out.write(struct.pack(">ii", CONTENT_VERSION, table.num_rows))
     buffer = io.BytesIO()
@@ -214,25 +213,3 @@ def encode_records(table: pa.Table, schema_json: str) -> bytes:
     if not columns:
         out.write(_LENGTH.pack(0) * table.num_rows)
     return out.getvalue()
-
-
-def _to_python(column: pa.ChunkedArray, node: AvroType) -> list[Any]:
-    """Python values as fastavro takes them; dates and times as their bare numbers."""
-    target = raw_arrow(node, logical=True)
-    values: list[Any] = (column if column.type == target else pc.cast(column, target)).to_pylist()
-    return [_maps_as_dicts(value, node) for value in values] if _has_map(node) else values
-
-
-def _has_map(node: AvroType) -> bool:
-    return any(inner.kind == "map" for inner in node.walk())
-
-
-def _maps_as_dicts(value: Any, node: AvroType) -> Any:
-    """Arrow gives a map's entries as pairs; fastavro wants a dict."""
-    if value is None or not _has_map(node):
-        return value
-    if node.kind == "map":
-        return {key: _maps_as_dicts(item, node.children[0][1]) for key, item in value}
-    if node.kind == "array":
-        return [_maps_as_dicts(item, node.children[0][1]) for item in value]
-    return {name: _maps_as_dicts(value[name], child) for name, child in node.children}

@@ -6,6 +6,7 @@ bytes, enums as symbol numbers.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,21 +55,17 @@ def raw_avro(node: AvroType, path: str, *, logical: bool = False) -> Any:
 _RAW = {"enum": pa.int32(), "int": pa.int32(), "long": pa.int64(), "fixed": pa.binary(), "bytes": pa.binary()}
 
 
-def raw_arrow(node: AvroType, *, logical: bool = False) -> pa.DataType:
-    """The Arrow type of `raw_avro`'s values, with the same meaning of `logical`."""
+def raw_arrow(node: AvroType) -> pa.DataType:
+    """The Arrow type of `raw_avro`'s values."""
     match node.kind:
         case "array":
             child = node.children[0][1]
-            return pa.list_(pa.field("element", raw_arrow(child, logical=logical), child.nullable))
+            return pa.list_(pa.field("element", raw_arrow(child), child.nullable))
         case "map":
             child = node.children[0][1]
-            return pa.map_(pa.string(), pa.field("value", raw_arrow(child, logical=logical), child.nullable))
+            return pa.map_(pa.string(), pa.field("value", raw_arrow(child), child.nullable))
         case "record":
-            return pa.struct(
-                [pa.field(name, raw_arrow(child, logical=logical), child.nullable) for name, child in node.children]
-            )
-        case "enum" | "bytes" | "fixed" if logical:
-            return node.arrow
+            return pa.struct([pa.field(name, raw_arrow(child), child.nullable) for name, child in node.children])
     return _RAW.get(node.kind, node.arrow)
 
 
@@ -131,3 +128,34 @@ def _decimals(array: pa.Array, target: pa.DataType) -> pa.Array:
     decimals = pa.Array.from_buffers(target, rows, [validity, pa.py_buffer(little_endian)])
     decimals.validate(full=True)  # more digits than the precision has
     return decimals
+
+
+def python_values(column: pa.ChunkedArray, node: AvroType) -> list[Any]:
+    """A column's values as fastavro takes them for `raw_avro(logical=True)`: times as numbers, maps as dicts."""
+    return [value for chunk in column.chunks for value in _python_values(chunk, node)]
+
+
+def _python_values(array: pa.Array, node: AvroType) -> list[Any]:
+    valid = array.is_valid().to_pylist()
+    match node.kind:
+        case "record":
+            names = [name for name, _ in node.children]
+            parts = [
+                _python_values(part, child) for part, (_, child) in zip(array.flatten(), node.children, strict=True)
+            ]
+            rows = zip(*parts, strict=True) if parts else [()] * len(array)
+            return [dict(zip(names, row, strict=True)) if ok else None for row, ok in zip(rows, valid, strict=True)]
+        case "array" | "map":
+            child = node.children[0][1]
+            ends = array.offsets.to_pylist()
+            spans = [slice(*span) for span in pairwise(ends)]
+            items = _python_values(array.values if node.kind == "array" else array.items, child)
+            if node.kind == "array":
+                return [items[span] if ok else None for span, ok in zip(spans, valid, strict=True)]
+            keys = array.keys.to_pylist()
+            pairs = [dict(zip(keys[span], items[span], strict=True)) for span in spans]
+            return [pair if ok else None for pair, ok in zip(pairs, valid, strict=True)]
+        case "int" | "long":
+            array = array.cast(_RAW[node.kind])
+    values: list[Any] = array.to_pylist()
+    return values

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from . import spark, strategy
 from .commit_metadata import SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from .config import WRITERS, TableConfig
-from .errors import CorruptTable, InvalidInput
+from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .execute import CompactionSpec, Executed, execute_operation
+from .keys import bucket_of
 from .layout_v6 import LayoutV6
 from .lock import EXECUTE, WRITE, table_lock
 from .model import Action, CompactionResult, NoPlan, Operation, Plan
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCK_WAIT_S = 30.0
+# A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
+_MOST_BUCKETS = 100_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Compactor:
 
     def _choose(self, state: TableState, threshold: int) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links."""
+        self._refuse_other_indexes(state)
         state.event_time_column  # noqa: B018 - refuses a missing or mistyped field before anything else
         reason = strategy.trigger(state.timeline)
         if reason is not None:
@@ -84,6 +88,17 @@ class Compactor:
             extra_metadata={WRITER: WRITER_NAME},
         )
         return chosen, guard
+
+    def _refuse_other_indexes(self, state: TableState) -> None:
+        """Base files of ours have no bloom filter, and Hudi's bloom and simple indexes read it at every write."""
+        for _, file_id in state.view.groups:
+            bucket = bucket_of(file_id)
+            if bucket is None or bucket >= _MOST_BUCKETS:
+                raise UnsupportedTable(
+                    f"File group {file_id} is not a bucket's: the table's index is not the bucket index.",
+                    where=self.storage.base,
+                    hint="Only tables with hoodie.index.type=BUCKET are compacted yet.",
+                )
 
     def _still_alone(self, plan: Plan) -> str | None:
         """Look again after publishing: has another service or write appeared beside the plan?"""

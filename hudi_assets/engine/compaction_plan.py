@@ -15,6 +15,7 @@ from .model import CarryOver, Operation, Plan
 
 STRATEGY: Final = "org.apache.hudi.table.action.compact.strategy.EventTimeBasedCompactionStrategy"
 _THRESHOLD: Final = "hudi_assets.threshold"
+_STRATEGY: Final = "hudi_assets.strategy"
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 
@@ -77,9 +78,14 @@ def encode_plan(plan: Plan) -> bytes:
     """The `.compaction.requested` file of a plan. Log and base files are named without their folder."""
     record = {
         "operations": [_operation(op) for op in plan.operations],
-        "extraMetadata": {**plan.extra_metadata, _THRESHOLD: str(plan.threshold)},
+        "extraMetadata": {
+            **plan.extra_metadata,
+            _THRESHOLD: str(plan.threshold),
+            _STRATEGY: plan.strategy,
+        },
         "version": 2,
-        "strategy": {"compactorClassName": plan.strategy, "strategyParams": None, "version": 1},
+        # Java 0.15 loads the class that is named here when it executes the plan; ours is no Java class.
+        "strategy": None,
         "preserveHoodieMetadata": True,
         "missingSchedulePartitions": None,
     }
@@ -120,8 +126,8 @@ def decode_plan(instant: str, data: bytes, where: str) -> Plan:
         instant=instant,
         threshold=int(extra.get(_THRESHOLD, -1)),
         operations=tuple(_decode_operation(op, where) for op in record.get("operations") or ()),
-        strategy=(record.get("strategy") or {}).get("compactorClassName") or "",
-        extra_metadata={k: v for k, v in extra.items() if k != _THRESHOLD},
+        strategy=extra.get(_STRATEGY) or (record.get("strategy") or {}).get("compactorClassName") or "",
+        extra_metadata={k: v for k, v in extra.items() if k not in (_THRESHOLD, _STRATEGY)},
     )
 
 

@@ -132,6 +132,8 @@ def new_table_properties(
         INDEX_TYPE: "BUCKET",
         BUCKETS: str(buckets),
         "hoodie.bucket.index.hash.field": ",".join(record_key),
+        # Java checks the hash field against this one when it opens the table for a service.
+        "hoodie.datasource.write.recordkey.field": ",".join(record_key),
         EVENT_TIME_FIELD: event_time_field,
         **own,
     }

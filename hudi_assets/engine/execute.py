@@ -122,10 +122,9 @@ def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: st
         "hoodie_min_record_key": bounds["min"] or "",
         "hoodie_max_record_key": bounds["max"] or "",
     }
-    with storage.open_new(path) as file:
-        with pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
-            writer.add_key_value_metadata(footer)
-            writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+    with storage.open_new(path) as file, pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
+        writer.add_key_value_metadata(footer)
+        writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
     return storage.size(path)
 
 

@@ -6,10 +6,12 @@ when it is completed on the active timeline, or older than the timeline's start 
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 
 from .event_time import EPOCH
@@ -92,9 +94,9 @@ def format_instant(ms: int) -> str:
 def instant_ms(timestamp: str, timezone: str) -> int:
     """An instant as epoch ms. `timezone` is the table's (hoodie.table.timeline.timezone: UTC or LOCAL)."""
     text = timestamp if len(timestamp) == 17 else timestamp + "999"
-    moment = datetime.strptime(text[:14], "%Y%m%d%H%M%S")
-    aware = moment.replace(tzinfo=UTC) if timezone == "UTC" else moment.astimezone()
-    return (aware - EPOCH) // timedelta(milliseconds=1) + int(text[14:17])
+    parts = time.strptime(text[:14], "%Y%m%d%H%M%S")
+    seconds = calendar.timegm(parts) if timezone == "UTC" else time.mktime(parts)
+    return int(seconds) * 1000 + int(text[14:17])
 
 
 def is_instant(text: str) -> bool:

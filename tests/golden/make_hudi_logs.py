@@ -57,7 +57,7 @@ def rows(ts: int, is_deleted: bool = False) -> list[dict[str, Any]]:
         *([1, -2, 3], {"a": 1, "b": None}, {"name": "EWR", "at": {"x": 1.0, "y": -2.0}}, "r1"),
     )
     nulls = ("nulls", ts, is_deleted, *[None] * 15, "r2")
-    extreme = (
+    extreme: tuple[Any, ...] = (
         *("extreme", ts, is_deleted, False, -128, -32768, -(2**31), float("inf"), -0.0, "", b""),
         *(date(1583, 1, 1), datetime(1900, 1, 1, tzinfo=UTC), Decimal("-99999999.99"), Decimal("0.0000")),
         *([], {}, {"name": None, "at": None}, ""),

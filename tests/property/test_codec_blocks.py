@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
@@ -46,6 +47,7 @@ def headers(data: bytes) -> list[LogBlock]:
     return list(read_headers(lambda offset, n: data[offset : offset + n], len(data)))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # generating text is, at first
 @given(st.lists(st.tuples(TYPES, HEADERS, CONTENT), max_size=5))
 def test_blocks_read_back(parts: list[tuple[BlockType, dict[HeaderKey, str], bytes]]) -> None:
     data = b"".join(encode_block(*part) for part in parts)
@@ -161,7 +163,5 @@ def test_damaged_deletes_are_corrupt_or_other_deletes(records: list[DeleteRecord
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(content[: data.draw(st.integers(0, len(content)))]) if data.draw(st.booleans()) else content
-    try:
+    with suppress(CorruptTable, UnsupportedTable):
         decode_deletes(bytes(cut))
-    except (CorruptTable, UnsupportedTable):
-        pass

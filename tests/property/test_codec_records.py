@@ -136,7 +136,7 @@ def test_meta_columns_can_be_added_and_left_out_again(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("by_polars", [True, False])
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
 @given(tables(), st.data())
 def test_damaged_records_are_corrupt_or_other_records(by_polars: bool, table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import runpy
 import struct
-import sys
 import uuid
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -441,12 +441,8 @@ def golden(name: str) -> LogBlock:
 
 
 def golden_rows() -> list[dict[str, Any]]:
-    sys.path.insert(0, str(GOLDEN))
-    try:
-        from make_hudi_logs import rows
-    finally:
-        sys.path.remove(str(GOLDEN))
-    return sorted(rows(2000), key=lambda row: str(row["id"]))
+    made = runpy.run_path(str(GOLDEN / "make_hudi_logs.py"))["rows"](2000)
+    return sorted(made, key=lambda row: str(row["id"]))
 
 
 def plain_rows(table: pa.Table) -> list[dict[str, Any]]:

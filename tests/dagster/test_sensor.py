@@ -1,0 +1,141 @@
+"""The sensor: its decision as a pure function, and its ticks on a real table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dagster import AssetKey, RunRequest, SkipReason
+
+from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.sensors import Compact, PublishFreshness, Wait, decide
+from resources.catalog import Catalog
+from tests.dagster.conftest import Platform
+from tests.dagster.small_source import ms
+
+_H = 3_600_000
+
+
+def _plan(threshold: int) -> Plan:
+    return Plan("20240301000000000", threshold, (), "strategy", {})
+
+
+def _decide(**changes: Any) -> object:
+    """A table whose threshold would move from 5 h to 8 h; compactions are wanted every 6 h."""
+    given: dict[str, Any] = {
+        "pending": None,
+        "due": _plan(8 * _H),
+        "last_threshold": 5 * _H,
+        "freshness": 5 * _H,
+        "published": 5 * _H,
+        "now": 9 * _H,
+        "compact_every": 6 * _H,
+        "slo": 10 * _H,
+    }
+    return decide(**(given | changes))
+
+
+def test_waits_until_event_time_has_moved_far_enough() -> None:
+    found = _decide()
+    assert isinstance(found, Wait) and "3 h" in found.why and "6 h" in found.why
+    assert isinstance(_decide(due=_plan(11 * _H)), Compact)
+
+
+def test_the_first_compaction_waits_for_nothing() -> None:
+    assert isinstance(_decide(last_threshold=None, published=None), Compact)
+
+
+def test_the_engines_reason_is_passed_on() -> None:
+    assert _decide(due=NoPlan("compaction 2024 is pending")) == Wait("compaction 2024 is pending")
+
+
+def test_a_plan_that_was_not_finished_comes_first() -> None:
+    found = _decide(pending=_plan(8 * _H), due=NoPlan("compaction 20240301000000000 is pending"))
+    assert isinstance(found, Compact) and "20240301000000000" in found.why
+
+
+def test_a_fallen_back_freshness_is_published() -> None:
+    found = _decide(freshness=2 * _H)
+    assert isinstance(found, PublishFreshness) and "1970-01-01T02:00:00Z" in found.why
+    assert isinstance(_decide(freshness=2 * _H, due=NoPlan("x")), PublishFreshness)
+    assert isinstance(_decide(freshness=None), Compact)  # unknown breaks every SLO
+
+
+def test_a_broken_slo_is_repaired_at_once() -> None:
+    assert isinstance(_decide(freshness=2 * _H, slo=6 * _H), Compact)
+    assert isinstance(_decide(freshness=2 * _H, slo=None), PublishFreshness)
+
+
+def test_a_freshness_that_moved_on_by_itself_is_no_alarm() -> None:
+    assert isinstance(_decide(freshness=7 * _H), Wait)
+
+
+@pytest.mark.spark
+def test_no_table_yet(platform: Platform) -> None:
+    found = platform.tick()
+    assert isinstance(found, SkipReason) and "no table events yet" in str(found.skip_message)
+
+
+@pytest.mark.spark
+def test_ticks_ask_for_a_run_and_then_say_why_not(platform: Platform) -> None:
+    platform.ingest(0, 1)
+    request = platform.tick()
+    assert isinstance(request, RunRequest) and request.asset_selection is None
+    assert request.tags["hudi_assets/table"] == "events"
+    platform.compact()
+    found = platform.tick()
+    assert isinstance(found, SkipReason) and found.skip_message
+
+
+@pytest.mark.spark
+def test_a_failed_run_is_tried_again_under_another_run_key(platform: Platform) -> None:
+    platform.ingest(0, 1)
+    first = platform.tick()
+    assert isinstance(first, RunRequest)
+    platform.catalog = Catalog(database="no_such_database")
+    failed = platform.run("compaction_plan", "ro_snapshot", "freshness", tags=first.tags)
+    assert not failed.success
+    platform.ingest(2, 3)
+    again = platform.tick()
+    assert isinstance(again, RunRequest) and again.run_key != first.run_key
+
+
+@pytest.mark.spark
+def test_a_run_that_died_between_plan_and_execution_is_finished(platform: Platform) -> None:
+    platform.ingest(0, 1)
+    first = platform.tick()
+    assert isinstance(first, RunRequest)
+    planned = platform.run("compaction_plan", tags=first.tags)
+    assert planned.success and platform.table().pending_plan() is not None
+    again = platform.tick()
+    assert isinstance(again, RunRequest) and again.run_key != first.run_key
+    assert "not finished" in again.tags["hudi_assets/reason"]
+    assert platform.compact().success
+    assert platform.table().pending_plan() is None
+
+
+@pytest.mark.spark
+def test_late_data_that_breaks_the_promise_is_published_then_repaired(platform: Platform) -> None:
+    platform.attributes = {"freshness_slo": "30h"}
+    platform.ingest(0, 1, 2, 3, 4)
+    platform.compact()
+    platform.ingest(5)
+    assert platform.table().freshness().freshness == ms(2) - 1
+    request = platform.tick()
+    assert isinstance(request, RunRequest)
+    assert request.asset_selection == [AssetKey(["events", "freshness"])]
+    assert platform.run("freshness", tags=request.tags).success
+    assert platform.published()["hudi_assets.freshness_ms"] == str(ms(2) - 1)
+    assert isinstance(platform.tick(), SkipReason)
+    platform.attributes = {"freshness_slo": "12h"}
+    platform.compact()
+    assert platform.published()["hudi_assets.freshness_ms"] == str(ms(17))
+
+
+@pytest.mark.spark
+def test_an_error_of_the_engine_fails_the_tick(platform: Platform) -> None:
+    platform.ingest(0)
+    (platform.path / ".hoodie" / "hoodie.properties").write_text("hoodie.table.name=events\n")
+    with pytest.raises(HudiAssetsError):
+        platform.tick()
