@@ -73,7 +73,8 @@ class Compactor:
         """The plan or the reason for none, and the instant that guards its links."""
         self._refuse_other_indexes(state)
         state.event_time_column  # noqa: B018 - refuses a missing or mistyped field before anything else
-        reason = strategy.trigger(state.timeline)
+        # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
+        reason = strategy.trigger(state.timeline, ignore=state.guards)
         if reason is not None:
             return reason, ""
         guard = self.publisher.new_instant(state.timeline)
@@ -137,9 +138,9 @@ class Compactor:
     def _pending_plan(self, state: TableState, instant: str) -> Plan:
         if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
             raise InvalidInput("This compaction is completed already.", where=f"{self.storage.base} {instant}")
-        plan = next((p for p in state.pending_plans if p.instant == instant), None)
+        plan = next((p for p in state.executable_plans if p.instant == instant), None)
         if plan is None:
-            pending = ", ".join(p.instant for p in state.pending_plans) or "none"
+            pending = ", ".join(p.instant for p in state.executable_plans) or "none"
             raise InvalidInput(
                 "No compaction is pending at this instant.",
                 where=f"{self.storage.base} {instant}",

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from . import avro_schema
-from .commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
+from .commit_metadata import GUARDED, SCHEMA, WRITER, CommitMetadata, WriteStat
 from .compaction_plan import decode_plan
 from .config import EVENT_TIME_FIELD, TableConfig
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
@@ -74,6 +74,15 @@ class TableState:
     def pending_plans(self) -> tuple[Plan, ...]:
         plans = (self.plan(i.timestamp) for i in self.timeline.pending_compactions)
         return tuple(plan for plan in plans if plan is not None)
+
+    @cached_property
+    def guards(self) -> frozenset[str]:
+        """Instants of empty plans that only guard links whose plan is not published yet."""
+        return frozenset(p.instant for p in self.pending_plans if GUARDED in p.extra_metadata)
+
+    @property
+    def executable_plans(self) -> tuple[Plan, ...]:
+        return tuple(plan for plan in self.pending_plans if plan.instant not in self.guards)
 
     def commits_newest_first(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         for instant in reversed(self.timeline.completed(*WRITES)):

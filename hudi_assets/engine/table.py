@@ -243,7 +243,7 @@ class HudiTable:
 
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""
-        return next(iter(self.state().pending_plans), None)
+        return next(iter(self.state().executable_plans), None)
 
     def plan(self, instant: str) -> Plan:
         """The compaction plan of an instant, pending or completed."""
@@ -324,7 +324,7 @@ class HudiTable:
             remaining_log_files=len(state.remaining_logs),
             remaining_bytes=sum(log.size for log in state.remaining_logs),
             min_event_time=freshness.min_event_time,
-            pending=tuple(i.timestamp for i in state.timeline.pending_compactions),
+            pending=tuple(plan.instant for plan in state.executable_plans),
             last_compaction=last[-1].timestamp if last else None,
             last_commit=state.timeline.last_write,
             inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),

@@ -1,7 +1,6 @@
 """One small table per test, with the assets, checks and sensor that a YAML block would give it."""
 
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,7 +68,7 @@ class Platform:
 
         @asset(deps=[AssetKey(["events", "ro_snapshot"])])
         def reader(context: AssetExecutionContext) -> None:
-            read.append(context.run_id)
+            read.append(context.run.run_id)
 
         return Definitions.merge(
             build_defs_for_component(self.component()),
@@ -137,11 +136,11 @@ class Platform:
 
 
 @pytest.fixture
-def platform(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Platform:
+def platform(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
     monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
     Catalog().remove(spark, ro="events_ro", rt="events_rt")
     with DagsterInstance.ephemeral() as instance:
-        return Platform(tmp_path, spark, instance)
+        yield Platform(tmp_path, spark, instance)
 
 
 def checks(result: ExecuteInProcessResult) -> dict[str, bool]:
@@ -149,4 +148,6 @@ def checks(result: ExecuteInProcessResult) -> dict[str, bool]:
 
 
 def materialized(result: ExecuteInProcessResult) -> list[str]:
-    return [event.asset_key.path[-1] for event in result.get_asset_materialization_events() if event.asset_key]
+    return [
+        event.asset_key.path[-1] for event in result.get_asset_materialization_events() if event.asset_key
+    ]

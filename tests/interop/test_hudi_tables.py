@@ -13,7 +13,7 @@ from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.readers import History, Readers, same_incremental, same_time_travel
 from tests.interop.tables import Shape, compacted, copy_of, frame, hudi_options, planned, rows
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 SETTINGS = {
     "hudi_assets.writers": "stopped",

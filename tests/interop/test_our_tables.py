@@ -10,7 +10,7 @@ from scripts.hudi_client import Hudi
 from tests.interop.readers import History, Readers, same_incremental, same_time_travel
 from tests.interop.tables import Shape, compacted, copy_of, frame, planned, rows
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 SHAPES = {
     "parquet-partitioned": Shape(),

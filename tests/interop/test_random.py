@@ -17,7 +17,7 @@ from hudi_assets.engine.model import Plan
 from tests.interop.readers import Readers
 from tests.interop.tables import START, Shape, frame, hudi_options, rows
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 ROUNDS = int(os.environ.get("INTEROP_ROUNDS", "2"))
 SEED = int(os.environ.get("INTEROP_SEED", "1"))

@@ -24,6 +24,9 @@ from hudi_assets.engine.avro_codec import (
 )
 from hudi_assets.engine.errors import CorruptTable
 
+# A hang shows; a busy machine does not.
+CALM = settings(deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
+
 DECIMALS = st.integers(1, 38).flatmap(
     lambda precision: st.integers(0, precision).map(lambda scale: pa.decimal128(precision, scale))
 )
@@ -115,7 +118,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(CALM, max_examples=300)
 @given(tables())
 def test_tables_read_back_by_either_reader(table: pa.Table) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -128,7 +131,7 @@ def test_tables_read_back_by_either_reader(table: pa.Table) -> None:
         assert decode_records(content, schema_json).equals(table)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(CALM, max_examples=300)
 @given(tables())
 def test_meta_columns_can_be_added_and_left_out_again(table: pa.Table) -> None:
     wide = with_meta_columns(table.schema)
@@ -136,7 +139,7 @@ def test_meta_columns_can_be_added_and_left_out_again(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("by_polars", [True, False])
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@settings(CALM, max_examples=200)
 @given(tables(), st.data())
 def test_damaged_records_are_corrupt_or_other_records(by_polars: bool, table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -154,7 +157,7 @@ def test_damaged_records_are_corrupt_or_other_records(by_polars: bool, table: pa
     read.validate(full=True)
 
 
-@settings(max_examples=300)
+@settings(CALM, max_examples=300)
 @given(tables(), st.data())
 def test_a_damaged_schema_is_corrupt_or_another_schema(table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")

@@ -221,6 +221,14 @@ def test_contents_that_do_not_parse_are_corrupt(content: bytes, reader: str) -> 
         decode_records(content, record(("s", "string")))
 
 
+@pytest.mark.parametrize("number", [b"", b"\x03\xe8", b"\xfc\x18", b"\x00" * 17])
+def test_decimals_that_their_type_cannot_hold_are_corrupt(number: bytes, reader: str) -> None:
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 0}
+    content = content_by_fastavro(record(("d", "bytes")), [{"d": number}])
+    with pytest.raises(CorruptTable):
+        decode_records(content, record(("d", decimal)))
+
+
 @pytest.mark.parametrize(
     ("field", "words"),
     [

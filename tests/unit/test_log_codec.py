@@ -334,7 +334,8 @@ def test_java_serialised_deletes_are_refused_by_name(version: int) -> None:
 
 def test_deletes_that_do_not_parse_are_corrupt() -> None:
     content = encode_deletes(DELETES)
-    for broken in (b"", content[:7], content[:-1], content + b"x", struct.pack(">ii", 4, 1) + b"\x00"):
+    longer = struct.pack(">ii", 3, 2) + b"\x00x"  # the length counts a byte after the list's end
+    for broken in (b"", content[:7], content[:-1], content + b"x", longer, struct.pack(">ii", 4, 1) + b"\x00"):
         with pytest.raises(CorruptTable):
             decode_deletes(broken)
 

@@ -1,0 +1,134 @@
+"""Publishing in the catalog: one statement for files and properties, seen by other processes at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_assets.engine.model import Freshness
+from hudi_assets.home import project_root
+from resources.catalog import columns, freshness_properties, parquet_files, view_statement
+from resources.metastore import Metastore
+
+_SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
+
+
+def _view(files: list[str], **properties: str) -> str:
+    query = f"SELECT {columns(_SCHEMA, bool(files))}{parquet_files(files)}"
+    return view_statement("`some_view`", query, properties)
+
+
+def _write(path: Path, value: int) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"a": [value], "b": ["x"]}, _SCHEMA), path)
+    return str(path)
+
+
+@pytest.mark.spark
+def test_the_view_reads_exactly_the_files_named(tmp_path: Path, spark: SparkSession) -> None:
+    names = ["origin=A/f.parquet", "origin=A/g.parquet", "it's {a}, [b]*`c`?/h.parquet"]
+    files = [_write(tmp_path / name, n) for n, name in enumerate(names)]
+    _write(tmp_path / "origin=A/older.parquet", 99)
+    spark.sql(_view(files, freshness="it's \\ now"))
+    assert sorted(row.a for row in spark.sql("SELECT a FROM some_view").collect()) == [0, 1, 2]
+    assert {r.key: r.value for r in spark.sql("SHOW TBLPROPERTIES some_view").collect()}[
+        "freshness"
+    ] == "it's \\ now"
+    spark.sql(_view(files[:1]))
+    assert [row.a for row in spark.sql("SELECT a FROM some_view").collect()] == [0]
+    spark.sql("DROP VIEW some_view")
+
+
+@pytest.mark.spark
+def test_without_base_files_the_view_is_empty_and_has_its_columns(spark: SparkSession) -> None:
+    spark.sql(_view([]))
+    found = spark.table("some_view")
+    assert found.dtypes == [("a", "bigint"), ("b", "string")] and found.count() == 0
+    spark.sql("DROP VIEW some_view")
+
+
+def test_properties_name_times_in_both_forms() -> None:
+    found = freshness_properties(Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), "/t")
+    assert (
+        found["hudi_assets.freshness"] == "1970-01-01T00:00:01Z"
+        and found["hudi_assets.freshness_ms"] == "1000"
+    )
+    assert found["hudi_assets.threshold_ms"] == "2000" and found["hudi_assets.instant"] == "20240301000000000"
+    assert found["hudi_assets.computed_at"] == "1970-01-01T00:00:03Z"
+    unknown = freshness_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), "/t")
+    assert (
+        unknown["hudi_assets.freshness"] == "null" and unknown["hudi_assets.reason"] == "log x has no range"
+    )
+
+
+_PUBLISHER = """
+import sys
+from resources.spark import SparkResource
+spark = SparkResource().spark_session
+for line in sys.stdin:
+    spark.sql(line)
+    print("published", flush=True)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_second_process_sees_what_the_first_publishes(tmp_path: Path) -> None:
+    """A session that stays open publishes a view with more files than Hive's schema allows; spark-sql, started
+    by nothing but its SPARK_CONF_DIR, reads it meanwhile. Without users the metastore ends by itself."""
+    metastore = Metastore(tmp_path)
+    environment = {**os.environ, "HUDI_ASSETS_HOME": str(tmp_path), "PYTHONPATH": str(project_root())}
+    environment.pop("SPARK_CONF_DIR", None)
+    files = [_write(tmp_path / f"data/{n:0120d}.parquet", n) for n in range(300)]
+    assert len(_view(files)) > 32_700
+    publisher = subprocess.Popen(
+        [sys.executable, "-c", _PUBLISHER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert publisher.stdin is not None and publisher.stdout is not None
+    try:
+        publisher.stdin.write(_view(files, freshness="now") + "\n")
+        publisher.stdin.flush()
+        assert publisher.stdout.readline() == "published\n"
+        assert _spark_sql(metastore, "SELECT count(*), sum(a) FROM some_view") == f"300\t{sum(range(300))}"
+        assert "freshness\tnow" in _spark_sql(metastore, "SHOW TBLPROPERTIES some_view")
+    finally:
+        publisher.stdin.close()
+        publisher.wait(timeout=60)
+    deadline = time.monotonic() + 90
+    while metastore.is_running() and time.monotonic() < deadline:
+        time.sleep(1)
+    assert not metastore.is_running()
+
+
+def _spark_sql(metastore: Metastore, statement: str) -> str:
+    bin_directory = Path(sys.executable).parent
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "PYSPARK"))},
+        "SPARK_CONF_DIR": str(metastore.spark_conf_dir),
+        "PATH": f"{bin_directory}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        [str(bin_directory / "spark-sql"), "--master", "local[2]", "-e", statement],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=metastore.home,
+        timeout=240,
+        check=True,
+    )
+    return done.stdout.strip()
