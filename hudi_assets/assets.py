@@ -120,9 +120,7 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
     first, last = source.batches[0], source.batches[-1]
     hours, rest = divmod(first.end_ms - first.start_ms, _HOUR_MS)
     if rest or not hours or 24 % hours:
-        raise ValueError(
-            f"a batch of {first.end_ms - first.start_ms} ms: whole hours that divide a day, please"
-        )
+        raise ValueError(f"a batch of {first.end_ms - first.start_ms} ms: whole hours that divide a day, please")
     partitions = TimeWindowPartitionsDefinition(
         start=datetime.fromtimestamp(first.start_ms / 1000, UTC),
         end=datetime.fromtimestamp(last.end_ms / 1000, UTC),
@@ -131,9 +129,7 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
         timezone="UTC",
     )
     if partitions.get_first_partition_key() != first.id or partitions.get_last_partition_key() != last.id:
-        raise ValueError(
-            f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows"
-        )
+        raise ValueError(f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows")
     return partitions
 
 
@@ -151,21 +147,17 @@ def ingestion_asset(
         kinds={"hudi", "spark"},
         group_name=table.name,
     )
-    def mor_table(context: AssetExecutionContext) -> MaterializeResult:
+    def mor_table(context: AssetExecutionContext) -> MaterializeResult:  # type: ignore[type-arg]
         batch = next(batch for batch in source.batches if batch.id == context.partition_key)
         hudi = getattr(context.resources, table.resource_key).open_or_create(source.schema)
         started = time.monotonic()
         earlier = hudi.committed_batches()
         if batch.id in earlier:
-            context.log.info(
-                f"Batch {batch.id} is committed already, at {earlier[batch.id]}: nothing written."
-            )
+            context.log.info(f"Batch {batch.id} is committed already, at {earlier[batch.id]}: nothing written.")
         rows = source.rows(batch)
         spark = context.resources.spark.spark_session
         # A batch that comes out of order must not turn the table's clock back.
-        clock = (
-            max(batch.end_ms, hudi.now_ms()) if earlier and hudi.config.clock == "commit" else batch.end_ms
-        )
+        clock = max(batch.end_ms, hudi.now_ms()) if earlier and hudi.config.clock == "commit" else batch.end_ms
         result = hudi.upsert(
             spark,
             _dataframe(spark, rows),
@@ -218,9 +210,7 @@ def compaction_plan_asset(table: TableAssets) -> AssetsDefinition:
         kinds={"hudi"},
         group_name=table.name,
     )
-    def compaction_plan(
-        context: AssetExecutionContext, config: CompactionConfig
-    ) -> Iterator[MaterializeResult]:
+    def compaction_plan(context: AssetExecutionContext, config: CompactionConfig) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         hudi = table.open(context)
         for sentence in () if config.dry_run else hudi.recover():
             context.log.warning(sentence)
@@ -268,7 +258,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
         required_resource_keys={"spark", "catalog", table.resource_key},
         pool=table.pool,
     )
-    def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
+    def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         hudi = table.open(context)
         spark = context.resources.spark.spark_session
         if ro_snapshot in context.selected_asset_keys:
@@ -280,9 +270,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                 yield MaterializeResult(ro_snapshot, metadata=report.compaction_metadata(hudi, plan, result))
         if freshness in context.selected_asset_keys:
             promise = hudi.freshness()
-            properties = context.resources.catalog.publish(
-                spark, hudi, promise, ro=table.ro_view, rt=table.rt_view
-            )
+            properties = context.resources.catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
             yield MaterializeResult(freshness, metadata=report.freshness_metadata(hudi, promise, properties))
 
     return read_optimized
@@ -294,26 +282,18 @@ def unfinished_plan(hudi: "HudiTable") -> Plan | None:
     return pending if pending is not None and pending.strategy == STRATEGY else None
 
 
-def _pending_or_new_plan(
-    context: AssetExecutionContext, hudi: "HudiTable", config: CompactionConfig
-) -> Plan | NoPlan:
+def _pending_or_new_plan(context: AssetExecutionContext, hudi: "HudiTable", config: CompactionConfig) -> Plan | NoPlan:
     """A plan that an earlier run published and did not finish comes first: nothing else can start."""
     pending = unfinished_plan(hudi)
     if pending is not None and not config.dry_run:
-        context.log.warning(
-            f"Going on with the compaction {pending.instant}, planned earlier and not finished."
-        )
+        context.log.warning(f"Going on with the compaction {pending.instant}, planned earlier and not finished.")
         return pending
-    return hudi.plan_compaction(
-        threshold=config.threshold, data_latency=config.data_latency, dry_run=config.dry_run
-    )
+    return hudi.plan_compaction(threshold=config.threshold, data_latency=config.data_latency, dry_run=config.dry_run)
 
 
 def _observe(context: AssetExecutionContext, reason: str, metadata: dict[str, Any]) -> None:
     context.log.info(reason)
-    context.log_event(
-        AssetObservation(context.asset_key, metadata={"reason": MetadataValue.text(reason)} | metadata)
-    )
+    context.log_event(AssetObservation(context.asset_key, metadata={"reason": MetadataValue.text(reason)} | metadata))
 
 
 def _dataframe(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":

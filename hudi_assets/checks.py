@@ -58,9 +58,7 @@ def find_unresolved(storage: Storage, carried_over: Iterable[CarryOver]) -> list
     return found
 
 
-def find_at_or_below(
-    event_times: Iterable[tuple[LogFile, pa.ChunkedArray]], freshness: int
-) -> tuple[list[str], int]:
+def find_at_or_below(event_times: Iterable[tuple[LogFile, pa.ChunkedArray]], freshness: int) -> tuple[list[str], int]:
     """(log files with a record at or below the freshness, records looked at). A null event time counts."""
     found, looked_at = [], 0
     for log, times in event_times:
@@ -68,9 +66,7 @@ def find_at_or_below(
         # A comparison with null is null, and a missing event time could be anything.
         count = pc.sum(pc.fill_null(pc.less_equal(times, freshness), True)).as_py() or 0
         if count:
-            found.append(
-                f"{log.path}: {count} of {len(times)} records, smallest {iso(pc.min(times).as_py())}"
-            )
+            found.append(f"{log.path}: {count} of {len(times)} records, smallest {iso(pc.min(times).as_py())}")
     return found, looked_at
 
 

@@ -116,9 +116,7 @@ class Replay:
         entry = {name: compacted[name] for name in _RESULTS}
         entry |= {"freshness": promised["freshness"], "why": run.tags.get("hudi_assets/reason")}
         if self.oracle is not None:
-            outcome = self.oracle(
-                open_table().read_optimized_files(), promised.get("freshness_ms"), batch.end_ms
-            )
+            outcome = self.oracle(open_table().read_optimized_files(), promised.get("freshness_ms"), batch.end_ms)
             entry["violations"] = len(outcome.violations)
             self.summary.violations = (self.summary.violations or 0) + len(outcome.violations)
         self.summary.compactions.append(entry)
@@ -154,9 +152,7 @@ class Replay:
     def _count_failure(self, what: str) -> None:
         self._failures += 1
         if self._failures >= _MOST_FAILURES:
-            raise DemoFailed(
-                f"{what}, the {self._failures}. failure in a row. `make ui` shows the runs' logs."
-            )
+            raise DemoFailed(f"{what}, the {self._failures}. failure in a row. `make ui` shows the runs' logs.")
 
 
 def table_path() -> Path:
@@ -263,8 +259,7 @@ def compare_queries(spark: SparkSession) -> dict[str, dict[str, Any]]:
     return {
         "read_optimized": _measure(lambda: spark.table("flights_ro"))
         | {"complete_to": iso(fresh), "behind": duration(now - fresh) if fresh is not None else None},
-        "snapshot": _measure(lambda: table.snapshot(spark))
-        | {"complete_to": iso(now), "behind": duration(0)},
+        "snapshot": _measure(lambda: table.snapshot(spark)) | {"complete_to": iso(now), "behind": duration(0)},
     }
 
 

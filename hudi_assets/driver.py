@@ -97,9 +97,7 @@ class Driver:
         prepare_instance(directory)
         self._printed = log
         os.environ["DAGSTER_HOME"] = str(directory)
-        self.instance = DagsterInstance.from_ref(
-            InstanceRef.from_dir(str(directory), overrides=_IN_THIS_PROCESS)
-        )
+        self.instance = DagsterInstance.from_ref(InstanceRef.from_dir(str(directory), overrides=_IN_THIS_PROCESS))
         origin = InProcessCodeLocationOrigin(
             LoadableTargetOrigin(
                 executable_path=sys.executable, module_name=_MODULE, working_directory=str(project_root())

@@ -205,9 +205,7 @@ def executed_operations(operations: Sequence[OperationResult]) -> Any:
         {
             "partition": "string",
             "file_id": "string",
-            **dict.fromkeys(
-                ("logs_compacted", "logs_remaining", "log_records", "rows", "bytes_written"), "int"
-            ),
+            **dict.fromkeys(("logs_compacted", "logs_remaining", "log_records", "rows", "bytes_written"), "int"),
         },
     )
 
@@ -241,15 +239,15 @@ def event_time_picture(bars: Sequence[LogBar], threshold: int | None, title: str
     axes = figure.add_subplot()
     _draw_bars(axes, drawn)
     if threshold is not None:
-        axes.axvline(mdates.date2num(_date(threshold)), color=_THRESHOLD, linewidth=1.6)
+        axes.axvline(_days(threshold), color=_THRESHOLD, linewidth=1.6)
     _label(axes, drawn, threshold, title, unknown=len(bars) - len(drawn))
     return _png(figure)
 
 
 def _draw_bars(axes: Axes, bars: Sequence[LogBar]) -> None:
-    starts = [mdates.date2num(_date(bar.min_event_time or 0)) for bar in bars]
+    starts = [_days(bar.min_event_time or 0) for bar in bars]
     # A file with one event time still shows: at least a three-hundredth of the picture.
-    ends = [mdates.date2num(_date(bar.max_event_time or 0)) for bar in bars]
+    ends = [_days(bar.max_event_time or 0) for bar in bars]
     least = max((max(ends) - min(starts)) / 300, 1 / 86_400)
     widths = [max(end - start, least) for start, end in zip(starts, ends, strict=True)]
     colours = [_COMPACTED if bar.compacted else _REMAINING for bar in bars]
@@ -261,9 +259,9 @@ def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_xlabel("event time (UTC)")
     axes.xaxis_date()
-    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)
+    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     _mark_partitions(axes, bars)
@@ -276,9 +274,7 @@ def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str
         entries.append(Patch(color=_THRESHOLD, label=f"threshold {iso(threshold)}"))
     if unknown:
         entries.append(Patch(color="none", label=f"{unknown} not drawn"))
-    axes.figure.legend(
-        handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8, frameon=False
-    )
+    axes.figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8, frameon=False)
 
 
 def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:
@@ -300,12 +296,14 @@ def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:
 def _png(figure: Figure) -> bytes:
     """As a picture of 64 colours: a third of the bytes, and every materialization stores one."""
     drawn = FigureCanvasAgg(figure)
-    drawn.draw()
-    image = Image.fromarray(np.asarray(drawn.buffer_rgba())[..., :3])
+    drawn.draw()  # type: ignore[no-untyped-call]
+    pixels = np.asarray(drawn.buffer_rgba())  # type: ignore[no-untyped-call]
+    image = Image.fromarray(pixels[..., :3])
     out = io.BytesIO()
     image.quantize(64).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
-def _date(ms: int) -> np.datetime64:
-    return np.datetime64(ms, "ms")
+def _days(ms: int) -> float:
+    """Matplotlib's dates: days since 1970 UTC."""
+    return ms / _DAY_MS

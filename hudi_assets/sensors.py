@@ -106,9 +106,7 @@ def decide(
 def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
     """Plan, execute, publish, check: everything but the ingestion."""
     keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness")]
-    return define_asset_job(
-        f"{table.name}_compaction", selection=AssetSelection.assets(*keys), tags=table.run_tags
-    )
+    return define_asset_job(f"{table.name}_compaction", selection=AssetSelection.assets(*keys), tags=table.run_tags)
 
 
 def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") -> SensorDefinition:

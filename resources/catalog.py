@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from hudi_assets.engine.model import Freshness
 
 _SOURCE = "_source"
-_GLOB = re.compile(r"([\\{}\[\]*?,])")
+_GLOB = re.compile(r"([\\{}\[\]*?])")
+_SPECIAL = re.compile(r"[\\{}\[\]*?,:]")
 
 
 class Catalog(ConfigurableResource):  # type: ignore[type-arg]
@@ -43,7 +44,8 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         """
         properties = freshness_properties(freshness, table.path)
         files = table.read_optimized_files()
-        spark.sql(self._ro_statement(ro, table, files, properties))
+        query = read_optimized_query(table.schema(), files)
+        spark.sql(view_statement(self._name(ro), query, properties))
         if int(spark.version.split(".")[0]) >= 4:
             spark.sql(self._rt_statement(spark, rt, table, properties))
         return properties
@@ -58,18 +60,7 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         """What the catalog says now, as any reader sees it (SHOW TBLPROPERTIES)."""
         return {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {self._name(view)}").collect()}
 
-    def _ro_statement(
-        self, view: str, table: HudiTable, files: Sequence[str], properties: Mapping[str, str]
-    ) -> str:
-        return view_statement(
-            self._name(view),
-            f"SELECT {columns(table.schema(), bool(files))}{parquet_files(files)}",
-            properties,
-        )
-
-    def _rt_statement(
-        self, spark: SparkSession, view: str, table: HudiTable, properties: Mapping[str, str]
-    ) -> str:
+    def _rt_statement(self, spark: SparkSession, view: str, table: HudiTable, properties: Mapping[str, str]) -> str:
         """Over a table of our data source. Spark 4.3 gives a query none of its options, and does not keep its
         properties: hence the options in the query, and a view for the properties."""
         source, options = self._name(view + _SOURCE), f"(`table` '{_text(table.path)}')"
@@ -88,23 +79,30 @@ def view_statement(name: str, query: str, properties: Mapping[str, str]) -> str:
     return f"CREATE OR REPLACE VIEW {name} TBLPROPERTIES ({listed}) AS {query}"
 
 
-def columns(schema: pa.Schema, present: bool) -> str:
-    """The select list. Without any base file the view is an empty relation with the table's columns."""
+def read_optimized_query(schema: pa.Schema, files: Sequence[str]) -> str:
+    """A query of exactly these Parquet files; without any, an empty relation with the schema's columns.
+
+    Files are named in one path with alternatives, `…/{a,b}`. Hadoop gets some characters wrong inside the
+    braces, even escaped: such a file stands in a SELECT of its own. (One of `{}[]*?` in a table that also has a
+    colon in a path it cannot read at all; the statement then fails.)
+    """
     fields = from_arrow_schema(schema).fields
-    if present:
-        return ", ".join(f"`{field.name}`" for field in fields)
-    return ", ".join(f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in fields)
-
-
-def parquet_files(files: Sequence[str]) -> str:
-    """The FROM clause that names exactly these files, as one Hadoop glob of alternatives."""
     if not files:
-        return " WHERE false"
-    paths = [file.removeprefix("file://") for file in files]
+        empty = (f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in fields)
+        return f"SELECT {', '.join(empty)} WHERE false"
+    paths = sorted(file.removeprefix("file://") for file in files)
+    plain = [path for path in paths if not _SPECIAL.search(path)]
+    patterns = ([_alternatives(plain)] if plain else []) + [
+        _GLOB.sub(r"\\\1", path) for path in paths if _SPECIAL.search(path)
+    ]
+    select = "SELECT " + ", ".join(f"`{field.name}`" for field in fields)
+    quoted = (pattern.replace("`", "``") for pattern in patterns)
+    return " UNION ALL ".join(f"{select} FROM parquet.`{pattern}`" for pattern in quoted)
+
+
+def _alternatives(paths: Sequence[str]) -> str:
     start = _common_directory(paths)
-    inner = ",".join(_GLOB.sub(r"\\\1", path[len(start) :]) for path in sorted(paths))
-    pattern = _GLOB.sub(r"\\\1", start) + (f"{{{inner}}}" if len(paths) > 1 else inner)
-    return f" FROM parquet.`{pattern.replace('`', '``')}`"
+    return start + "{" + ",".join(path[len(start) :] for path in paths) + "}" if len(paths) > 1 else paths[0]
 
 
 def freshness_properties(freshness: Freshness, path: str) -> dict[str, str]:
@@ -116,7 +114,7 @@ def freshness_properties(freshness: Freshness, path: str) -> dict[str, str]:
         "computed_at": freshness.computed_at,
     }
     for name, value in times.items():
-        properties[f"hudi_assets.{name}"] = "null" if value is None else iso(value)
+        properties[f"hudi_assets.{name}"] = iso(value) or "null"
         properties[f"hudi_assets.{name}_ms"] = "null" if value is None else str(value)
     if freshness.reason:
         properties["hudi_assets.reason"] = freshness.reason
@@ -129,9 +127,7 @@ def _types(schema: StructType) -> list[tuple[str, str]]:
 
 def _common_directory(paths: Sequence[str]) -> str:
     first, last = min(paths), max(paths)
-    same = next(
-        (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
-    )
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[: first.rindex("/", 0, same) + 1]
 
 

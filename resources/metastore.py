@@ -194,9 +194,7 @@ class Metastore:
         conf = self.spark_conf_dir
         conf.mkdir(parents=True, exist_ok=True)
         script = Path(__file__).resolve()
-        env = _SPARK_ENV.format(
-            python=sys.executable, script=script, home=self.home, project=script.parent.parent
-        )
+        env = _SPARK_ENV.format(python=sys.executable, script=script, home=self.home, project=script.parent.parent)
         defaults = _SPARK_DEFAULTS.format(uri=self.uri(), warehouse=self.warehouse)
         for name, text in (
             ("spark-env.sh", env),

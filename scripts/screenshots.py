@@ -102,16 +102,12 @@ def sensor_ticks(camera: Camera, out: Path) -> Path:
 
 
 def check_results(camera: Camera, out: Path) -> Path:
-    camera.open(
-        "/assets/flights/ro_snapshot?view=checks", "no_pre_threshold_logs", "carried_over_logs_resolve"
-    )
+    camera.open("/assets/flights/ro_snapshot?view=checks", "no_pre_threshold_logs", "carried_over_logs_resolve")
     return camera.take(out / "asset-checks.png")
 
 
 def freshness_checks(camera: Camera, out: Path) -> Path:
-    camera.open(
-        "/assets/flights/freshness?view=checks", "ro_complete_below_freshness", "freshness_within_slo"
-    )
+    camera.open("/assets/flights/freshness?view=checks", "ro_complete_below_freshness", "freshness_within_slo")
     return camera.take(out / "freshness-checks.png")
 
 

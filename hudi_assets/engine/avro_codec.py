@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from hudi_assets.engine.avro_encode import encode_plain, is_plain
 from hudi_assets.engine.avro_logical import from_raw, python_values, raw_arrow, raw_avro
 from hudi_assets.engine.avro_project import project
 from hudi_assets.engine.avro_schema import (
@@ -153,8 +154,6 @@ class _Container:
             columns = [pa.array([row[name] for row in rows], raw_arrow(node)) for name, node in self._record.children]
         except CorruptTable:
             raise
-        except MemoryError as error:
-            raise _corrupt(error) from error
         except Exception as error:
             # fastavro has no error of its own: damaged bytes surface as whatever its C code trips over.
             raise _corrupt(error) from error
@@ -191,6 +190,17 @@ def encode_records(table: pa.Table, schema_json: str) -> bytes:
     """
     record = parse_avro_schema(schema_json)
     table = project(table, avro_to_arrow_schema(schema_json))
+    head = struct.pack(">ii", CONTENT_VERSION, table.num_rows)
+    if not is_plain(record):
+        return head + _encode_rows(table, record)
+    try:
+        return head + encode_plain(table, record)
+    except ValueError as error:
+        raise InvalidInput(f"The rows do not fit the Avro schema: {error}.") from error
+
+
+def _encode_rows(table: pa.Table, record: AvroType) -> bytes:
+    """Every record with its length in front, by fastavro: any type, through Python objects."""
     names = [name for name, _ in record.children]
     fields = [
         {"name": name, "type": raw_avro(node, f"type{number}", logical=True)}
@@ -198,9 +208,7 @@ def encode_records(table: pa.Table, schema_json: str) -> bytes:
     ]
     parsed = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
     columns = [python_values(table.column(name), node) for name, node in record.children]
-    out = io.BytesIO()
-    out.write(struct.pack(">ii", CONTENT_VERSION, table.num_rows))
-    buffer = io.BytesIO()
+    out, buffer = io.BytesIO(), io.BytesIO()
     for number, values in enumerate(zip(*columns, strict=True)):
         buffer.seek(0)
         buffer.truncate()
@@ -210,6 +218,4 @@ def encode_records(table: pa.Table, schema_json: str) -> bytes:
             raise InvalidInput(f"Row {number} does not fit the Avro schema: {error}.") from error
         out.write(_LENGTH.pack(buffer.tell()))
         out.write(buffer.getbuffer())
-    if not columns:
-        out.write(_LENGTH.pack(0) * table.num_rows)
-    return out.getvalue()
+    return out.getvalue() if columns else _LENGTH.pack(0) * table.num_rows

@@ -91,7 +91,10 @@ def _from_raw(array: pa.Array, node: AvroType) -> pa.Array:
             return pa.DictionaryArray.from_arrays(array, symbols).dictionary_decode()
     if pa.types.is_decimal(node.arrow):
         return _decimals(array.cast(pa.large_binary()), node.arrow)
-    return array if array.type == node.arrow else array.cast(node.arrow)
+    cast = array if array.type == node.arrow else array.cast(node.arrow)
+    if pa.types.is_time(node.arrow):
+        cast.validate(full=True)  # a time of day past midnight
+    return cast
 
 
 def _mask(array: pa.Array) -> pa.Array | None:

@@ -13,7 +13,7 @@ from . import avro_project
 from .commit_metadata import WriteStat
 from .errors import CorruptTable
 from .layout_v6 import LayoutV6
-from .log_reader import CommittedInstants, LogScan, scan_logs
+from .log_reader import CommittedInstants, LogScan, read_parquet, scan_logs
 from .merge import KEY, merge
 from .model import Operation, OperationResult
 from .publish import marker_path
@@ -43,13 +43,13 @@ class SliceReader:
         """A base file's rows in the table's schema."""
         try:
             with self.storage.open(path) as file:
-                table = pq.read_table(file)
+                table = read_parquet(file)
         except FileNotFoundError:
             raise CorruptTable(
                 "A base file is missing.", where=f"{self.storage.base}: {path}", hint="Was it cleaned?"
             ) from None
-        except pa.ArrowInvalid as error:
-            raise CorruptTable(f"A base file cannot be read: {error}.", where=path) from error
+        except CorruptTable as error:
+            raise CorruptTable(error.what, where=f"{self.storage.base}: {path}") from error
         return avro_project.project(table, self.schema)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
 
@@ -103,6 +103,7 @@ class LogBlock:
     content_offset: int = 0
     content_size: int = 0
     problem: str | None = None
+    framed: bool = False  # CORRUPT, although its frame is whole: Hudi fails on such a block, and passes the others by
 
     @property
     def is_corrupt(self) -> bool:
@@ -319,7 +320,7 @@ def _parse(read_at: ReadAt, offset: int, end: int, with_content: bool) -> LogBlo
         if cursor.position != cursor.end:
             raise _Damaged(f"{cursor.end - cursor.position} bytes follow the footer")
     except _Damaged as damage:
-        return _corrupt(offset, end, str(damage))
+        return replace(_corrupt(offset, end, str(damage)), framed=True)
     content = read_at(content_offset, content_size) if with_content else b""
     return LogBlock(BlockType(kind), header, content, footer, offset, end - offset, content_offset, content_size)
 

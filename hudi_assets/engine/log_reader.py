@@ -7,10 +7,10 @@ block is passed over and counted.
 
 from __future__ import annotations
 
-import io
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,6 +61,7 @@ def scan_logs(
         for block in read_blocks(storage.read(path)):
             scan.blocks += 1
             if block.is_corrupt:
+                _refuse_framed(block, path)
                 scan.corrupt_blocks += 1
                 log.warning("%s: skipped a corrupt block: %s", path, block.problem)
                 continue
@@ -74,6 +75,16 @@ def scan_logs(
     scan.records = [records for _, records in pending]
     scan.log_records = sum(len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records)
     return scan
+
+
+def _refuse_framed(block: LogBlock, path: str) -> None:
+    """A torn write is passed over; a whole block that cannot be read is damage, and rows would be lost."""
+    if block.framed:
+        raise CorruptTable(
+            f"The log block at byte {block.offset} is whole but cannot be read: {block.problem}.",
+            where=path,
+            hint="Restore the file from a copy.",
+        )
 
 
 def _refuse_unsupported(block: LogBlock, path: str) -> None:
@@ -97,10 +108,22 @@ def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) 
         raise CorruptTable(error.what, where=path, hint=error.hint) from error
 
 
+def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
+    """A whole Parquet file; CorruptTable where it is none.
+
+    On this thread alone: Spark's tasks are the parallelism, and pyarrow's reader threads can end the
+    process when it exits.
+    """
+    try:
+        return pq.ParquetFile(source).read(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(f"Parquet data cannot be read: {error}.") from error
+
+
 def data_block_table(block: LogBlock) -> pa.Table:
     """A data block's rows in the schema that its writer had."""
     if block.type is BlockType.PARQUET_DATA:
-        return pq.read_table(io.BytesIO(block.content))
+        return read_parquet(pa.BufferReader(block.content))
     if block.schema is None:
         raise CorruptTable(f"The data block at byte {block.offset} has no schema.")
     return avro_codec.decode_records(block.content, block.schema)

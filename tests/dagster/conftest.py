@@ -131,7 +131,8 @@ class Platform:
 
     def metadata(self, name: str) -> dict[str, Any]:
         event = self.instance.get_latest_materialization_event(AssetKey(["events", name]))
-        assert event is not None and event.asset_materialization is not None
+        assert event is not None
+        assert event.asset_materialization is not None
         return {key: value.value for key, value in event.asset_materialization.metadata.items()}
 
 
@@ -148,6 +149,4 @@ def checks(result: ExecuteInProcessResult) -> dict[str, bool]:
 
 
 def materialized(result: ExecuteInProcessResult) -> list[str]:
-    return [
-        event.asset_key.path[-1] for event in result.get_asset_materialization_events() if event.asset_key
-    ]
+    return [event.asset_key.path[-1] for event in result.get_asset_materialization_events() if event.asset_key]

@@ -42,9 +42,7 @@ class SmallSource:
 
     def __init__(self, late: bool = True) -> None:
         self.late = late
-        self.batches = [
-            Window(n, at(3 * n).strftime("%Y-%m-%dT%H:%M:%SZ"), ms(3 * n), ms(3 * n + 3)) for n in range(8)
-        ]
+        self.batches = [Window(n, at(3 * n).strftime("%Y-%m-%dT%H:%M:%SZ"), ms(3 * n), ms(3 * n + 3)) for n in range(8)]
 
     def rows(self, batch: Window) -> pa.Table:
         first = 3 * batch.index

@@ -82,22 +82,20 @@ def test_nothing_due_is_a_success_with_the_reason_and_what_follows_is_skipped(pl
     result = platform.compact()
     assert result.success
     assert materialized(result) == []
-    skipped = {
-        event.step_key for event in result.all_events if event.event_type is DagsterEventType.STEP_SKIPPED
-    }
+    skipped = {event.step_key for event in result.all_events if event.event_type is DagsterEventType.STEP_SKIPPED}
     assert "events__read_optimized" in skipped
     (observed,) = result.get_asset_observation_events()
     reason = observed.asset_observation_data.asset_observation.metadata["reason"].value
-    assert (
-        str(reason).startswith("Nothing to compact: ") and len(str(reason)) > len("Nothing to compact: ") + 5
-    )
+    assert str(reason).startswith("Nothing to compact: ")
+    assert len(str(reason)) > len("Nothing to compact: ") + 5
 
 
 def test_a_dry_run_shows_the_plan_and_publishes_nothing(platform: Platform) -> None:
     platform.ingest(0, 1)
     files = _files(platform.path)
     result = platform.compact(dry_run=True)
-    assert result.success and materialized(result) == []
+    assert result.success
+    assert materialized(result) == []
     (observed,) = result.get_asset_observation_events()
     metadata = observed.asset_observation_data.asset_observation.metadata
     assert metadata["logs_to_compact"].value > 0
@@ -110,7 +108,8 @@ def test_a_threshold_in_the_future_fails_the_run_and_changes_nothing(platform: P
     result = platform.compact(threshold=iso(ms(100)))
     assert not result.success
     failure = result.failure_data_for_node("events__compaction_plan")
-    assert failure is not None and "future" in str(failure.error)
+    assert failure is not None
+    assert "future" in str(failure.error)
     assert _files(platform.path) == files
 
 
@@ -139,15 +138,13 @@ def test_a_failed_blocking_check_stops_readers_but_not_the_published_freshness(p
 def test_readers_run_when_the_checks_pass(platform: Platform) -> None:
     platform.ingest(0, 1)
     result = platform.run("compaction_plan", "ro_snapshot", "freshness", "reader")
-    assert result.success and platform.read == [result.run_id]
+    assert result.success
+    assert platform.read == [result.run_id]
 
 
 def test_runs_of_a_table_share_a_pool(platform: Platform) -> None:
     graph = platform.definitions().resolve_asset_graph()
-    pools = {
-        graph.get(AssetKey(["events", n])).pools.__repr__()
-        for n in ("mor_table", "compaction_plan", "freshness")
-    }
+    pools = {graph.get(AssetKey(["events", n])).pools.__repr__() for n in ("mor_table", "compaction_plan", "freshness")}
     assert pools == {"{'hudi_events'}"}
 
 

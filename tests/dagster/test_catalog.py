@@ -15,15 +15,14 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine.model import Freshness
 from hudi_assets.home import project_root
-from resources.catalog import columns, freshness_properties, parquet_files, view_statement
+from resources.catalog import freshness_properties, read_optimized_query, view_statement
 from resources.metastore import Metastore
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
 
 def _view(files: list[str], **properties: str) -> str:
-    query = f"SELECT {columns(_SCHEMA, bool(files))}{parquet_files(files)}"
-    return view_statement("`some_view`", query, properties)
+    return view_statement("`some_view`", read_optimized_query(_SCHEMA, files), properties)
 
 
 def _write(path: Path, value: int) -> str:
@@ -34,39 +33,60 @@ def _write(path: Path, value: int) -> str:
 
 @pytest.mark.spark
 def test_the_view_reads_exactly_the_files_named(tmp_path: Path, spark: SparkSession) -> None:
-    names = ["origin=A/f.parquet", "origin=A/g.parquet", "it's {a}, [b]*`c`?/h.parquet"]
+    odd = [
+        "it's",
+        "{a",
+        "b}",
+        "[c",
+        "d]",
+        "*",
+        "?",
+        "e`",
+        "f,g",
+        "h:i",
+        "j%20k",
+        "l m",
+        "it's {a}, [b]*`c`?: d",
+    ]
+    names = ["origin=A/f.parquet", *(f"origin={name}/g.parquet" for name in odd)]
     files = [_write(tmp_path / name, n) for n, name in enumerate(names)]
     _write(tmp_path / "origin=A/older.parquet", 99)
     spark.sql(_view(files, freshness="it's \\ now"))
-    assert sorted(row.a for row in spark.sql("SELECT a FROM some_view").collect()) == [0, 1, 2]
-    assert {r.key: r.value for r in spark.sql("SHOW TBLPROPERTIES some_view").collect()}[
-        "freshness"
-    ] == "it's \\ now"
-    spark.sql(_view(files[:1]))
+    assert sorted(row.a for row in spark.sql("SELECT a FROM some_view").collect()) == list(range(len(names)))
+    assert {r.key: r.value for r in spark.sql("SHOW TBLPROPERTIES some_view").collect()}["freshness"] == "it's \\ now"
+    spark.sql(_view(files[:1], freshness="later"))
     assert [row.a for row in spark.sql("SELECT a FROM some_view").collect()] == [0]
     spark.sql("DROP VIEW some_view")
 
 
 @pytest.mark.spark
+def test_partitions_named_for_a_time_of_day(tmp_path: Path, spark: SparkSession) -> None:
+    files = [_write(tmp_path / f"hour=05:{n:02d}" / "g.parquet", n) for n in range(3)]
+    files.append(_write(tmp_path / "hour=none" / "g.parquet", 3))
+    spark.sql(_view(files, freshness="now"))
+    assert sorted(row.a for row in spark.sql("SELECT a FROM some_view").collect()) == [0, 1, 2, 3]
+    spark.sql("DROP VIEW some_view")
+
+
+@pytest.mark.spark
 def test_without_base_files_the_view_is_empty_and_has_its_columns(spark: SparkSession) -> None:
-    spark.sql(_view([]))
+    spark.sql(_view([], freshness="null"))
     found = spark.table("some_view")
-    assert found.dtypes == [("a", "bigint"), ("b", "string")] and found.count() == 0
+    assert found.dtypes == [("a", "bigint"), ("b", "string")]
+    assert found.count() == 0
     spark.sql("DROP VIEW some_view")
 
 
 def test_properties_name_times_in_both_forms() -> None:
     found = freshness_properties(Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), "/t")
-    assert (
-        found["hudi_assets.freshness"] == "1970-01-01T00:00:01Z"
-        and found["hudi_assets.freshness_ms"] == "1000"
-    )
-    assert found["hudi_assets.threshold_ms"] == "2000" and found["hudi_assets.instant"] == "20240301000000000"
+    assert found["hudi_assets.freshness"] == "1970-01-01T00:00:01Z"
+    assert found["hudi_assets.freshness_ms"] == "1000"
+    assert found["hudi_assets.threshold_ms"] == "2000"
+    assert found["hudi_assets.instant"] == "20240301000000000"
     assert found["hudi_assets.computed_at"] == "1970-01-01T00:00:03Z"
     unknown = freshness_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), "/t")
-    assert (
-        unknown["hudi_assets.freshness"] == "null" and unknown["hudi_assets.reason"] == "log x has no range"
-    )
+    assert unknown["hudi_assets.freshness"] == "null"
+    assert unknown["hudi_assets.reason"] == "log x has no range"
 
 
 _PUBLISHER = """
@@ -83,8 +103,8 @@ for line in sys.stdin:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_second_process_sees_what_the_first_publishes(tmp_path: Path) -> None:
-    """A session that stays open publishes a view with more files than Hive's schema allows; spark-sql, started
-    by nothing but its SPARK_CONF_DIR, reads it meanwhile. Without users the metastore ends by itself."""
+    """A session that stays open publishes a view with more files than Hive's schema allows; spark-sql,
+    started with nothing but its SPARK_CONF_DIR, reads it meanwhile. Without users the metastore ends."""
     metastore = Metastore(tmp_path)
     environment = {**os.environ, "HUDI_ASSETS_HOME": str(tmp_path), "PYTHONPATH": str(project_root())}
     environment.pop("SPARK_CONF_DIR", None)
@@ -99,7 +119,8 @@ def test_a_second_process_sees_what_the_first_publishes(tmp_path: Path) -> None:
         env=environment,
         cwd=tmp_path,
     )
-    assert publisher.stdin is not None and publisher.stdout is not None
+    assert publisher.stdin is not None
+    assert publisher.stdout is not None
     try:
         publisher.stdin.write(_view(files, freshness="now") + "\n")
         publisher.stdin.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def test_only_the_check_of_the_read_optimized_view_blocks() -> None:
 def test_the_assets_form_one_line() -> None:
     graph = defs.resolve_asset_graph()
     line = ["mor_table", "compaction_plan", "ro_snapshot", "freshness"]
-    for before, after in zip(line, line[1:], strict=False):
+    for before, after in itertools.pairwise(line):
         assert graph.get(AssetKey(["flights", after])).parent_keys == {AssetKey(["flights", before])}
 
 

@@ -38,7 +38,9 @@ def _decide(**changes: Any) -> object:
 
 def test_waits_until_event_time_has_moved_far_enough() -> None:
     found = _decide()
-    assert isinstance(found, Wait) and "3 h" in found.why and "6 h" in found.why
+    assert isinstance(found, Wait)
+    assert "3 h" in found.why
+    assert "6 h" in found.why
     assert isinstance(_decide(due=_plan(11 * _H)), Compact)
 
 
@@ -52,12 +54,14 @@ def test_the_engines_reason_is_passed_on() -> None:
 
 def test_a_plan_that_was_not_finished_comes_first() -> None:
     found = _decide(pending=_plan(8 * _H), due=NoPlan("compaction 20240301000000000 is pending"))
-    assert isinstance(found, Compact) and "20240301000000000" in found.why
+    assert isinstance(found, Compact)
+    assert "20240301000000000" in found.why
 
 
 def test_a_fallen_back_freshness_is_published() -> None:
     found = _decide(freshness=2 * _H)
-    assert isinstance(found, PublishFreshness) and "1970-01-01T02:00:00Z" in found.why
+    assert isinstance(found, PublishFreshness)
+    assert "1970-01-01T02:00:00Z" in found.why
     assert isinstance(_decide(freshness=2 * _H, due=NoPlan("x")), PublishFreshness)
     assert isinstance(_decide(freshness=None), Compact)  # unknown breaks every SLO
 
@@ -74,18 +78,21 @@ def test_a_freshness_that_moved_on_by_itself_is_no_alarm() -> None:
 @pytest.mark.spark
 def test_no_table_yet(platform: Platform) -> None:
     found = platform.tick()
-    assert isinstance(found, SkipReason) and "no table events yet" in str(found.skip_message)
+    assert isinstance(found, SkipReason)
+    assert "no table events yet" in str(found.skip_message)
 
 
 @pytest.mark.spark
 def test_ticks_ask_for_a_run_and_then_say_why_not(platform: Platform) -> None:
     platform.ingest(0, 1)
     request = platform.tick()
-    assert isinstance(request, RunRequest) and request.asset_selection is None
+    assert isinstance(request, RunRequest)
+    assert request.asset_selection is None
     assert request.tags["hudi_assets/table"] == "events"
     platform.compact()
     found = platform.tick()
-    assert isinstance(found, SkipReason) and found.skip_message
+    assert isinstance(found, SkipReason)
+    assert found.skip_message
 
 
 @pytest.mark.spark
@@ -98,7 +105,8 @@ def test_a_failed_run_is_tried_again_under_another_run_key(platform: Platform) -
     assert not failed.success
     platform.ingest(2, 3)
     again = platform.tick()
-    assert isinstance(again, RunRequest) and again.run_key != first.run_key
+    assert isinstance(again, RunRequest)
+    assert again.run_key != first.run_key
 
 
 @pytest.mark.spark
@@ -107,9 +115,11 @@ def test_a_run_that_died_between_plan_and_execution_is_finished(platform: Platfo
     first = platform.tick()
     assert isinstance(first, RunRequest)
     planned = platform.run("compaction_plan", tags=first.tags)
-    assert planned.success and platform.table().pending_plan() is not None
+    assert planned.success
+    assert platform.table().pending_plan() is not None
     again = platform.tick()
-    assert isinstance(again, RunRequest) and again.run_key != first.run_key
+    assert isinstance(again, RunRequest)
+    assert again.run_key != first.run_key
     assert "not finished" in again.tags["hudi_assets/reason"]
     assert platform.compact().success
     assert platform.table().pending_plan() is None

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine import avro_codec
+from hudi_assets.engine import avro_codec, avro_encode
 from hudi_assets.engine.avro_codec import (
     arrow_to_avro_schema,
     avro_to_arrow_schema,
@@ -22,6 +22,8 @@ from hudi_assets.engine.avro_codec import (
     project,
     with_meta_columns,
 )
+from hudi_assets.engine.avro_encode import is_plain
+from hudi_assets.engine.avro_schema import parse_avro_schema
 from hudi_assets.engine.errors import CorruptTable
 
 # A hang shows; a busy machine does not.
@@ -109,8 +111,8 @@ _BY_TYPE: dict[pa.DataType, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
-    schema = draw(SCHEMAS)
+def tables(draw: st.DrawFn, schemas: st.SearchStrategy[pa.Schema] = SCHEMAS) -> pa.Table:
+    schema = draw(schemas)
     rows = draw(st.integers(0, 4))
     columns = [
         pa.array(draw(st.lists(values(f.type, f.nullable), min_size=rows, max_size=rows)), f.type) for f in schema
@@ -129,6 +131,17 @@ def test_tables_read_back_by_either_reader(table: pa.Table) -> None:
     assert read.equals(table)
     with patch.object(avro_codec, "_polars_knows", return_value=False):
         assert decode_records(content, schema_json).equals(table)
+
+
+@settings(CALM, max_examples=300)
+@given(tables(fields_of(LEAVES).map(pa.schema)), st.integers(1, 3))
+def test_plain_columns_take_the_same_bytes_as_rows(table: pa.Table, rows_at_once: int) -> None:
+    schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
+    assert is_plain(parse_avro_schema(schema_json))
+    with patch.object(avro_encode, "_ROWS_AT_ONCE", rows_at_once):
+        by_column = encode_records(table, schema_json)
+    with patch.object(avro_codec, "is_plain", return_value=False):
+        assert by_column == encode_records(table, schema_json)
 
 
 @settings(CALM, max_examples=300)

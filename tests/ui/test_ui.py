@@ -30,10 +30,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def screenshots() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "screenshots", project_root() / "scripts" / "screenshots.py"
-    )
-    assert spec is not None and spec.loader is not None
+    spec = importlib.util.spec_from_file_location("screenshots", project_root() / "scripts" / "screenshots.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -67,11 +66,15 @@ def camera(home: Path, screenshots: ModuleType) -> Iterator[Any]:
 
 def test_the_replay_says_what_it_did(home: Path) -> None:
     summary = json.loads((home / "last-run.json").read_text())
-    assert summary["mode"] == "new" and summary["batches"] == 16 and summary["failed_runs"] == 0
+    assert summary["mode"] == "new"
+    assert summary["batches"] == 16
+    assert summary["failed_runs"] == 0
     assert len(summary["compactions"]) >= 2
     assert summary["violations"] == 0
     for compaction in summary["compactions"]:
-        assert compaction["logs_compacted"] > 0 and compaction["threshold"] and compaction["seconds"] > 0
+        assert compaction["logs_compacted"] > 0
+        assert compaction["threshold"]
+        assert compaction["seconds"] > 0
 
 
 @pytest.mark.parametrize(
@@ -81,4 +84,5 @@ def test_the_ui_shows(picture: str, camera: Any, screenshots: ModuleType, tmp_pa
     """Each of the script's functions waits for what it is about, and times out where that is not shown."""
     path = getattr(screenshots, picture)(camera, tmp_path)
     with Image.open(path) as image:
-        assert image.width > 1000 and len(image.convert("L").getcolors() or []) > 20
+        assert image.width > 1000
+        assert len(image.convert("L").getcolors() or []) > 20

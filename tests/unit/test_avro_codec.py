@@ -229,6 +229,12 @@ def test_decimals_that_their_type_cannot_hold_are_corrupt(number: bytes, reader:
         decode_records(content, record(("d", decimal)))
 
 
+def test_a_time_of_day_past_midnight_is_corrupt(reader: str) -> None:
+    content = content_by_fastavro(record(("t", "int")), [{"t": 86_400_000}])
+    with pytest.raises(CorruptTable):
+        decode_records(content, record(("t", {"type": "int", "logicalType": "time-millis"})))
+
+
 @pytest.mark.parametrize(
     ("field", "words"),
     [

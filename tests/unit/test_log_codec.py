@@ -389,3 +389,13 @@ def test_hudis_deletes_read_and_write_back_to_the_byte() -> None:
             DeleteRecord("extreme", "", 0, OrderingType.INT),
             DeleteRecord("nulls", "", 1500, OrderingType.LONG),
         ]
+
+
+def test_a_whole_block_that_cannot_be_read_is_told_from_a_torn_one() -> None:
+    block = bytearray(encode_block(BlockType.AVRO_DATA, {HeaderKey.INSTANT_TIME: "1"}, b"content"))
+    torn = read_blocks(bytes(block[:-3]))
+    block[22:26] = (10**9).to_bytes(4, "big")  # the header's entry count, in a frame that stays whole
+    (whole,) = read_blocks(bytes(block))
+    assert whole.is_corrupt
+    assert whole.framed
+    assert [b.framed for b in torn] == [False]
