@@ -45,6 +45,17 @@ def local_session(
     return builder.getOrCreate()
 
 
+def use_this_python(spark: SparkSession) -> None:
+    """Let a local session's workers be this Python: Spark's default is the system's python3, without our packages.
+
+    A cluster's workers, and whatever PYSPARK_PYTHON or spark.pyspark.python say, are left alone.
+    """
+    context = spark.sparkContext
+    stated = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and not stated:
+        context.pythonExec = sys.executable
+
+
 def check_java() -> None:
     """Raise `EnvironmentProblem` unless a Java runtime of version 17 or later is found."""
     home = os.environ.get("JAVA_HOME")

@@ -44,6 +44,7 @@ from .model import (
 from .publish import Publisher, system_now_ms
 from .query import ReadTask, read_optimized_frame, snapshot_frame, snapshot_tasks
 from .recover import recover
+from .spark import use_this_python
 from .state import TableState, check_no_metadata_table
 from .storage import Storage, open_storage
 from .timeline import instant_ms
@@ -186,6 +187,7 @@ class HudiTable:
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
     def _writer(self, spark: SparkSession) -> Writer:
+        use_this_python(spark)
         return Writer(self._storage, self.config, self._layout, self._publisher, spark, self._freshness_of)
 
     def committed_batches(self) -> dict[str, str]:
@@ -218,6 +220,7 @@ class HudiTable:
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it."""
+        use_this_python(spark)
         return self._compactor().execute(spark, instant)
 
     def _compactor(self) -> Compactor:
@@ -264,6 +267,7 @@ class HudiTable:
 
     def snapshot(self, spark: SparkSession) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
+        use_this_python(spark)
         return snapshot_frame(spark, self.state())
 
     def snapshot_tasks(self) -> list[ReadTask]:
