@@ -170,9 +170,7 @@ def read(
     query: Annotated[Query, typer.Option(help="The view to read.")] = Query.SNAPSHOT,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the rows to one file: .parquet, .csv or .json (a row a line)."
-        ),
+        typer.Option(metavar="FILE", help="Write the rows to one file: .parquet, .csv or .json (a row a line)."),
     ] = None,
     limit: Annotated[
         int | None,

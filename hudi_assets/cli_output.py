@@ -60,8 +60,7 @@ def show_status(path: str, stats: Stats, as_json: bool) -> None:
         return
     base_files = f"{stats.base_files} in {stats.file_groups} file groups, {_size(stats.base_bytes)}"
     remaining = (
-        f"{stats.remaining_log_files} in {stats.remaining_file_slices} file slices, "
-        f"{_size(stats.remaining_bytes)}"
+        f"{stats.remaining_log_files} in {stats.remaining_file_slices} file slices, {_size(stats.remaining_bytes)}"
     )
     _print_facts(
         {

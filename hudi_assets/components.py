@@ -1,8 +1,8 @@
 """One YAML block per table becomes its assets, checks, job and sensor.
 
 A block says either where rows come from (`source`: a batch source, for tables this platform writes) or
-`external: true`, for tables that others write. `docs/` describes every field; `defs/flights/defs.yaml` is
-the example.
+`external: true`, for tables that others write. `docs/dagster.md` describes every field;
+`defs/flights/defs.yaml` is the example.
 """
 
 from __future__ import annotations

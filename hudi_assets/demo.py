@@ -258,8 +258,8 @@ def compare_queries(spark: SparkSession) -> dict[str, dict[str, Any]]:
     now, fresh = table.now_ms(), table.freshness().freshness
     return {
         "read_optimized": _measure(lambda: spark.table("flights_ro"))
-        | {"complete_to": iso(fresh), "behind": duration(now - fresh) if fresh is not None else None},
-        "snapshot": _measure(lambda: table.snapshot(spark)) | {"complete_to": iso(now), "behind": duration(0)},
+        | {"freshness": iso(fresh), "behind": duration(now - fresh) if fresh is not None else None},
+        "snapshot": _measure(lambda: table.snapshot(spark)) | {"freshness": iso(now), "behind": duration(0)},
     }
 
 
@@ -322,10 +322,10 @@ def _compaction_table(summary: Summary) -> Table:
 
 def _query_table(summary: Summary) -> Table:
     table = Table(title="The same query on both views", title_justify="left")
-    for heading in ("view", "rows", "seconds", "complete up to", "behind the clock"):
+    for heading in ("view", "rows", "seconds", "freshness", "behind the clock"):
         table.add_column(heading, justify="right" if heading in ("rows", "seconds") else "left")
     for name, found in summary.queries.items():
-        table.add_row(name, *(_plain(found[what]) for what in ("rows", "seconds", "complete_to", "behind")))
+        table.add_row(name, *(_plain(found[what]) for what in ("rows", "seconds", "freshness", "behind")))
     return table
 
 
@@ -357,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     (home() / "last-run.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
     show(summary, console)
-    return 0 if not summary.violations and len(summary.compactions) > 0 else 1
+    return 1 if summary.violations else 0
 
 
 if __name__ == "__main__":

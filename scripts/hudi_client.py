@@ -119,7 +119,7 @@ class Hudi:
         file.unlink()
 
     def compaction(self, path: Path | str, op: str, **options: str) -> Sequence[Mapping[str, Any]]:
-        """Hudi's `run_compaction`: op is schedule, run or scheduleandexecute."""
+        """Hudi's `run_compaction`: op is schedule, execute or run."""
         answer = self.ask("compaction", path=str(path), op=op, options=options)
         compactions: list[dict[str, Any]] = answer["compactions"]
         return compactions

@@ -76,7 +76,7 @@ class Server:
         return {"schema": frame.schema.simpleString()}
 
     def compaction(self, request: Request) -> Answer:
-        """`op` schedule, run (all that is pending) or scheduleandexecute, by Hudi's own procedure."""
+        """`op` schedule, execute (what is pending), or run (plan and execute; without a plan, what is pending)."""
         options = {
             **self._writer_defaults,
             "hoodie.metadata.enable": "false",

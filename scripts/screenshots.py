@@ -97,7 +97,13 @@ def asset_graph(camera: Camera, out: Path) -> Path:
 
 def sensor_ticks(camera: Camera, out: Path) -> Path:
     """The sensor's ticks: those that requested a run, and the reasons of those that did not."""
-    camera.open(f"/locations/{_REPOSITORY}/sensors/event_time_trigger", "event_time_trigger", "run requested")
+    page = f"/locations/{_REPOSITORY}/sensors/event_time_trigger"
+    camera.open(page, "event_time_trigger", "run requested")
+    deadline = time.monotonic() + _WAIT
+    while camera.find("The sensor daemon is not running") and time.monotonic() < deadline:
+        time.sleep(2)  # its first heartbeat is on the way
+        camera.open(page, "event_time_trigger", "run requested")
+    camera.click("1hr")
     return camera.take(out / "sensor-ticks.png")
 
 
@@ -147,14 +153,14 @@ def browser(width: int = 1500, height: int = 1250) -> Iterator[webdriver.Chrome]
 
 @contextmanager
 def ui(directory: Path) -> Iterator[str]:
-    """Dagster's web server on the instance in `directory`, without the daemon: it only looks."""
+    """Dagster's web server and daemon on the instance in `directory`, as `make ui` starts them."""
     prepare_instance(directory)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = subprocess.Popen(
         [
-            *(sys.executable, "-m", "dagster_webserver"),
+            *(sys.executable, "-m", "dagster", "dev"),
             *("--workspace", str(project_root() / "workspace.yaml")),
             *("--host", "127.0.0.1", "--port", str(port)),
         ],
@@ -177,7 +183,7 @@ def _await(url: str, server: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 2 * _WAIT
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            raise RuntimeError(f"Dagster's web server ended with {server.returncode}")
+            raise RuntimeError(f"Dagster ended with {server.returncode}")
         try:
             with urllib.request.urlopen(f"{url}/server_info", timeout=5):
                 return

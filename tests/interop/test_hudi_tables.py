@@ -77,7 +77,7 @@ def test_hudi_writes_we_compact_hudi_goes_on(
     # Hudi plans nothing without a delta commit after the last compaction.
     hudi.write(path, rows([8], lambda n: 150, 6), options)
     last = readers.agree(table, "compacted by us again, Hudi appended")
-    hudi.compaction(path, "scheduleandexecute")
+    hudi.compaction(path, "run")
     hudi.clean(path)
     full = readers.agree(table, "Hudi's own full compaction and clean")
     assert full["snapshot"] == last["snapshot"]
@@ -129,7 +129,7 @@ def test_answers_through_time_do_not_change(release: str, path: Path, readers: R
 
 @pytest.mark.parametrize("writer", ["ours", pytest.param("hudi", marks=pytest.mark.slow)])
 def test_hudi_executes_our_pending_plan(writer: str, path: Path, readers: Readers) -> None:
-    """`run_compaction(op => 'run')` on our plan, with an upsert beside it: every row is still there."""
+    """`run_compaction(op => 'execute')` on our plan, with an upsert beside it: every row is still there."""
     hudi = readers.hudi["0.15.0"]
     options = hudi_options(name=path.name)
     if writer == "hudi":
@@ -143,7 +143,7 @@ def test_hudi_executes_our_pending_plan(writer: str, path: Path, readers: Reader
     assert any(operation.carried_over for operation in plan.operations)
     hudi.write(path, rows([2, 12], lambda n: 130 + n, 6), options)
     before = readers.agree(table, "Hudi appended beside our pending plan", hudi_rs=False)
-    compactions = hudi.compaction(path, "run")
+    compactions = hudi.compaction(path, "execute")
     assert [(c["timestamp"], c["state"]) for c in compactions] == [(plan.instant, "COMPLETED")]
     assert table.pending_plan() is None
     after = readers.agree(table, "Hudi executed our plan")
@@ -153,7 +153,7 @@ def test_hudi_executes_our_pending_plan(writer: str, path: Path, readers: Reader
             assert after["read_optimized"][key]["ts"] >= row["ts"]
     hudi.write(path, rows([3], lambda n: 150, 7), options)
     last = readers.agree(table, "Hudi appended after it")
-    hudi.compaction(path, "scheduleandexecute")
+    hudi.compaction(path, "run")
     hudi.clean(path)
     full = readers.agree(table, "Hudi's full compaction and clean afterwards")
     assert not differences(last["snapshot"], full["snapshot"])

@@ -1,6 +1,6 @@
 """Random histories by seed: our writes, Hudi's, plans, executions by either, cleans; all readers agree.
 
-`INTEROP_ROUNDS` tables (2), from `INTEROP_SEED` (1) on. A failure names its seed and every step so far.
+`INTEROP_ROUNDS` tables (1), from `INTEROP_SEED` (1) on. A failure names its seed and every step so far.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.interop.tables import START, Shape, frame, hudi_options, rows
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
-ROUNDS = int(os.environ.get("INTEROP_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("INTEROP_ROUNDS", "1"))
 SEED = int(os.environ.get("INTEROP_SEED", "1"))
 STEPS = 8
 KEYS = 16
@@ -61,7 +61,7 @@ class Walk:
             step()
         self.check()
         self.settle()
-        self.readers.hudi["0.15.0"].compaction(self.table.path, "scheduleandexecute")
+        self.readers.hudi["0.15.0"].compaction(self.table.path, "run")
         self.done.append("Hudi's full compaction")
         self.readers.hudi["0.15.0"].clean(self.table.path)
         self.done.append("Hudi's clean")
@@ -122,8 +122,10 @@ class Walk:
         if plan is None:
             return
         if self.random.random() < 0.3:
-            self.readers.hudi["0.15.0"].compaction(self.table.path, "run")
-            self.done.append("Hudi executes it")
+            # "run" plans what our plan leaves out, where there is anything, and executes that instead.
+            op = self.random.choice(["run", "execute"])
+            self.readers.hudi["0.15.0"].compaction(self.table.path, op)
+            self.done.append(f"Hudi's {op}")
         else:
             self.table.execute_compaction(self.readers.spark, plan.instant)
             self.done.append("executed")
