@@ -14,6 +14,7 @@ THRESHOLD: Final = "hudi_assets.threshold"
 CLOCK_TIME: Final = "hudi_assets.clock.time"
 BATCH_ID: Final = "hudi_assets.batch.id"
 WRITER: Final = "hudi_assets.writer"
+EVENT_TIME: Final = "hudi_assets.event.time"
 GUARDED: Final = "hudi_assets.guards"
 
 

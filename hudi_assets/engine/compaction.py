@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import spark, strategy
-from .commit_metadata import SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
+from .commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from .config import WRITERS, TableConfig
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
+from .event_time import EventTimeUnit
 from .execute import CompactionSpec, Executed, execute_operation
 from .keys import bucket_of
 from .layout_v6 import LayoutV6
@@ -72,7 +73,7 @@ class Compactor:
     def _choose(self, state: TableState, threshold: int) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links."""
         self._refuse_other_indexes(state)
-        state.event_time_column  # noqa: B018 - refuses a missing or mistyped field before anything else
+        _, unit = state.event_time_column  # refuses a missing or mistyped field before anything else
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
         reason = strategy.trigger(state.timeline, ignore=state.guards)
         if reason is not None:
@@ -84,9 +85,10 @@ class Compactor:
             state.summaries,
             instant=after,
             threshold=threshold,
-            ordered_by_event_time=self.config.ordered_by_event_time,
+            # Text in ISO form does not sort as the times do.
+            ordered_by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
             carry_over=self.layout.carry_over,
-            extra_metadata={WRITER: WRITER_NAME},
+            extra_metadata={WRITER: WRITER_NAME, EVENT_TIME: state.event_time_tag},
         )
         return chosen, guard
 
@@ -207,6 +209,8 @@ class Compactor:
         extra = {SCHEMA: state.avro_schema, WRITER: WRITER_NAME}
         if plan.threshold >= 0:
             extra[THRESHOLD] = str(plan.threshold)
+        if EVENT_TIME in plan.extra_metadata:
+            extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
         return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)
 
 

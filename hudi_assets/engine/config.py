@@ -190,7 +190,8 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         url_encode=_flag(get("hoodie.datasource.write.partitionpath.urlencode")),
         buckets=_integer(properties, BUCKETS, "0", where) or None,
         payload_class=get("hoodie.compaction.payload.class", ""),
-        complex_keys=len(record_key) > 1 or get("hoodie.table.keygenerator.class") == _COMPLEX_KEY_GENERATOR,
+        # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
+        complex_keys=len(record_key) > 1,
         timezone=get("hoodie.table.timeline.timezone", "LOCAL").upper(),
         create_schema=get("hoodie.table.create.schema"),
         data_latency_ms=parse_latency(latency) if latency else None,

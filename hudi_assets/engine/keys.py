@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from urllib.parse import quote
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -64,16 +63,23 @@ def partition_paths(
         text = pc.fill_null(_text(column), NULL_PARTITION)
         text = pc.if_else(pc.equal(text, ""), NULL_PARTITION, text)
         if url_encode:
-            text = _map_distinct(text, lambda value: quote(value, safe=""))
-        else:
-            _refuse_paths(text, name)
+            text = _map_distinct(text, escape_path_name)
+        _refuse_paths(text, name)
         parts.append(pc.binary_join_element_wise(name, text, "=") if hive_style else text)
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")
 
 
-def _map_distinct(text: pa.Array, change: object) -> pa.Array:
+# PartitionPathEncodeUtils.charToEscape
+_ESCAPED = {chr(code) for code in range(0x20)} | set("\"#%'*/:=?\\\x7f{[]^")
+
+
+def escape_path_name(value: str) -> str:
+    """A partition value as Hudi URL-encodes it: fewer characters than a URL would (escapePathName)."""
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in value)
+
+
+def _map_distinct(text: pa.Array, change: Callable[[str], str]) -> pa.Array:
     encoded = pc.dictionary_encode(text)
-    assert callable(change)
     return pa.array([change(v) for v in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 

@@ -21,7 +21,7 @@ from .errors import CorruptTable, UnsupportedTable
 from .event_time import EventTimeUnit, join_ranges, range_of
 from .log_codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
 from .log_codec import min_event_time as header_min_event_time
-from .merge import IS_DELETED, Deletes, LogRecords, Rows
+from .merge import IS_DELETED, Deletes, LogRecords, Rows, deletes_in_commit_order
 from .model import EventTimeRange
 from .storage import Storage
 from .strategy import LogSummary
@@ -162,6 +162,8 @@ def scan_summary(
         records = block_records(block, schema, ordering, path)
         if isinstance(records, Rows):
             deletes += count_deleted(records.table)
+            if deletes_in_commit_order(records.table, ordering):
+                ranges.append(EventTimeRange(None, None, f"{path} has deletes in commit order"))
             ranges.append(range_of(records.table.column(column), unit, path))
         elif len(records.keys):
             deletes += len(records.keys)

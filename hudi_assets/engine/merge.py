@@ -2,7 +2,7 @@
 
 Rules (DefaultHoodieRecordPayload; Hudi 1.2's EventTimeRecordMerger for deletes):
 - the greater ordering value wins; of equal ones the later in log order; every log is later than the base;
-- a delete takes part with its ordering value; one with ordering value 0 (or none) deletes whatever came
+- a delete takes part with its ordering value; one without, or with the Integer 0, deletes whatever came
   before it, and anything after it wins;
 - a row whose `_hoodie_is_deleted` is true is a delete with that row's ordering value.
 A null ordering value in a data row loses against any other.
@@ -87,13 +87,18 @@ def _delete_candidates(block: Deletes, number: int) -> pl.DataFrame:
 
 
 def _is_default(order: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Where an ordering value is Hudi's default, the number 0 (or absent)."""
-    if pa.types.is_integer(order.type) or pa.types.is_floating(order.type):
+    """Where an ordering value is Hudi's default: none, or the Integer 0 (a long 0 is compared as any value)."""
+    if pa.types.is_int32(order.type):
         return pc.fill_null(pc.equal(order, pa.scalar(0, order.type)), True)
-    if pa.types.is_timestamp(order.type) or pa.types.is_date(order.type):
-        width = pa.int32() if pa.types.is_date32(order.type) else pa.int64()
-        return pc.fill_null(pc.equal(order.cast(width), pa.scalar(0, width)), True)
     return pc.is_null(order)
+
+
+def deletes_in_commit_order(table: pa.Table, ordering: str) -> bool:
+    """True where a row is a delete, by `_hoodie_is_deleted`, without an ordering value to compare."""
+    if IS_DELETED not in table.schema.names:
+        return False
+    deleted = pc.fill_null(table.column(IS_DELETED), False)
+    return bool(pc.any(pc.and_(deleted, _is_default(table.column(ordering)))).as_py())
 
 
 def _frame(

@@ -57,5 +57,8 @@ def read_optimized_frame(spark: SparkSession, state: TableState) -> DataFrame:
     schema = spark_schema(state.schema)
     if not files:
         return spark.createDataFrame([], schema)
+    # Paths are names, not patterns (a partition value may hold brackets).
     # Partition columns are in the files: values guessed from directory names must not shadow them.
-    return spark.read.schema(schema).option("recursiveFileLookup", "true").parquet(*files)
+    return (
+        spark.read.schema(schema).option("recursiveFileLookup", "true").option("__globPaths__", "false").parquet(*files)
+    )

@@ -29,6 +29,8 @@ _DEFAULTS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
+    # Results come back through a socket file: any process of the machine could connect to a TCP port first.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 
@@ -52,7 +54,7 @@ def use_this_python(spark: SparkSession) -> None:
     """
     context = spark.sparkContext
     stated = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
-    if context.master.startswith("local") and not stated:
+    if (context.master or "").startswith("local") and not stated:
         context.pythonExec = sys.executable
 
 

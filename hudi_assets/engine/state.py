@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from . import avro_schema
-from .commit_metadata import GUARDED, SCHEMA, WRITER, CommitMetadata, WriteStat
+from .commit_metadata import EVENT_TIME, GUARDED, SCHEMA, CommitMetadata, WriteStat
 from .compaction_plan import decode_plan
 from .config import EVENT_TIME_FIELD, TableConfig
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
@@ -168,6 +168,12 @@ class TableState:
         return name, unit_of(self.data_schema.field(name).type, self.config.event_time_unit, name)
 
     @cached_property
+    def event_time_tag(self) -> str:
+        """Column and unit, as our commits state them: ranges and thresholds of another column say nothing."""
+        column, unit = self.event_time_column
+        return f"{column}:{unit}"
+
+    @cached_property
     def summaries(self) -> Mapping[str, LogSummary]:
         """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
         stats = self._own_stats()
@@ -190,7 +196,7 @@ class TableState:
         for instant in self.timeline.completed(*WRITES):
             if instant.timestamp >= min(bases):
                 commit = self.commit(instant)
-                if WRITER in commit.extra:
+                if commit.extra.get(EVENT_TIME) == self.event_time_tag:
                     stats.update({stat.path: stat for stat in commit.stats if stat.log_version is not None})
         return stats
 
@@ -239,13 +245,17 @@ class TableState:
 
     @cached_property
     def last_threshold(self) -> tuple[str, int] | None:
-        """(instant, threshold) of the newest completed event-time compaction."""
+        """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
+        if self.config.event_time_field is None:
+            return None
         for instant in reversed(self.timeline.completed(Action.COMMIT)):
-            threshold = self.commit(instant).threshold
-            if threshold is None:
+            commit = self.commit(instant)
+            threshold = commit.threshold if commit.extra.get(EVENT_TIME) == self.event_time_tag else None
+            if commit.threshold is None:
                 # Apache Hudi may have executed our plan: then only the plan knows.
                 plan = self.plan(instant.timestamp)
-                threshold = plan.threshold if plan is not None and plan.threshold >= 0 else None
+                if plan is not None and plan.extra_metadata.get(EVENT_TIME) == self.event_time_tag:
+                    threshold = plan.threshold
             if threshold is not None:
                 return instant.timestamp, threshold
         return None
@@ -253,7 +263,8 @@ class TableState:
 
 def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo]]]:
     files = storage.list_files(directory)
-    if any(file.name == PARTITION_FILE for file in files):
+    # hoodie.partition.metafile.use.base.format adds the base files' ending.
+    if any(file.name.removesuffix(".parquet") == PARTITION_FILE for file in files):
         yield directory, files
     for child in storage.list_directories(directory):
         if child.rsplit("/", 1)[-1] != ".hoodie":

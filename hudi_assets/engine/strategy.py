@@ -61,7 +61,7 @@ def filter_log_files(
     if not any(selected):
         return (), logs
     selected = _close_ranges(known, selected) if ordered_by_event_time else _close_prefix(selected)
-    if not all(selected) and _must_take_whole_slice(known, selected):
+    if not all(selected) and _must_take_whole_slice(known, selected, ordered_by_event_time):
         selected = [True] * len(logs)
     chosen = tuple(log for log, take in zip(logs, selected, strict=True) if take)
     remain = tuple(log for log, take in zip(logs, selected, strict=True) if not take)
@@ -87,7 +87,7 @@ def _close_ranges(known: Sequence[LogSummary], selected: Sequence[bool]) -> list
     return result
 
 
-def _must_take_whole_slice(known: Sequence[LogSummary], selected: Sequence[bool]) -> bool:
+def _must_take_whole_slice(known: Sequence[LogSummary], selected: Sequence[bool], ordered_by_event_time: bool) -> bool:
     """True where a merged delete could be forgotten too early, or a rollback parted from its target."""
     if any(s.rollbacks for s in known):
         return True
@@ -96,7 +96,8 @@ def _must_take_whole_slice(known: Sequence[LogSummary], selected: Sequence[bool]
     for summary, take in zip(known, selected, strict=True):
         if take and summary.deletes != 0:
             high = summary.max_event_time
-            if high is None or summary.deletes is None or high >= lowest:
+            # With another ordering field, event times do not say which records the delete beats.
+            if not ordered_by_event_time or high is None or summary.deletes is None or high >= lowest:
                 return True
     return False
 

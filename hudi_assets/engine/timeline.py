@@ -19,6 +19,7 @@ from .model import Action, Instant, State
 
 _INSTANT = re.compile(r"\d{14}(?:\d{3})?")
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_WRITE_TIMELINE = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION)
 _PENDING_SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)
 
 
@@ -34,8 +35,12 @@ class Timeline:
 
     @cached_property
     def start(self) -> str | None:
-        """The first instant that is not a savepoint: what lies before it was archived."""
-        return next((i.timestamp for i in self.instants if i.action is not Action.SAVEPOINT), None)
+        """The first write or compaction: what lies before it was archived.
+
+        Cleans and rollbacks are archived by a count of their own, so an older one may well still be there
+        (HoodieTimelineArchiver; the views start from getWriteTimeline).
+        """
+        return next((i.timestamp for i in self.instants if i.action in _WRITE_TIMELINE), None)
 
     def is_committed(self, timestamp: str) -> bool:
         """True where a base file, log block or slice of this instant is to be read."""
@@ -82,7 +87,10 @@ def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
         seen = best.get((instant.timestamp, action))
         if seen is None or rank[instant.state] > rank[seen.state]:
             best[(instant.timestamp, action)] = instant
-    return tuple(sorted(best.values(), key=lambda i: (i.timestamp, i.action)))
+    # A log compaction completes as a delta commit.
+    written = {t for (t, action), i in best.items() if action is Action.DELTA_COMMIT and i.is_completed}
+    current = [i for (t, action), i in best.items() if action is not Action.LOG_COMPACTION or t not in written]
+    return tuple(sorted(current, key=lambda i: (i.timestamp, i.action)))
 
 
 def format_instant(ms: int) -> str:

@@ -12,6 +12,7 @@ import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -29,7 +30,7 @@ from .keys import bucket_file_id, bucket_ids, check_key_type, partition_paths, r
 from .layout_v6 import LayoutV6
 from .log_codec import BlockType, HeaderKey, encode_block, with_min_event_time
 from .log_reader import count_deleted
-from .merge import KEY
+from .merge import KEY, deletes_in_commit_order
 from .model import EventTimeRange
 from .publish import marker_path
 from .state import META_COLUMNS, PARTITION_FILE
@@ -38,6 +39,7 @@ from .storage import Storage
 PARTITION = "_hoodie_partition_path"
 BUCKET = "_hudi_assets_bucket"
 META = META_COLUMNS
+_COMMIT_ORDER = EventTimeRange(None, None, "deletes in commit order have no event time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,8 @@ def _chunks(table: pa.Table, spec: WriteSpec) -> Iterator[pa.Table]:
 
 def _write_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, rows: pa.Table) -> Written:
     covered = range_of(rows.column(spec.column), spec.unit, "this write")
+    if deletes_in_commit_order(rows, spec.config.ordering_field):
+        covered = _COMMIT_ORDER
     block = encode_data_block(rows, spec.avro_schema, spec.instant, covered, spec.config.log_block_format)
     stat = _put_log(spec, partition, target, number, token, block)
     stat = replace(
@@ -282,18 +286,27 @@ def write_deletes(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str
     return written
 
 
+def _greatest_per_key(records: Iterable[DeleteRecord]) -> dict[str, DeleteRecord]:
+    """Of each key the delete with the greatest ordering value; one in commit order beats them all."""
+
+    def rank(record: DeleteRecord) -> tuple[bool, Any]:
+        return (True, 0) if record.natural_order else (False, record.ordering_value)
+
+    return {record.record_key: record for record in sorted(records, key=rank)}
+
+
 def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table) -> Written:
     ordering = spec.config.ordering_field
     keys = rows.column(KEY).to_pylist()
-    covered = EventTimeRange(None, None, "deletes in commit order have no event time")
+    covered = _COMMIT_ORDER
     records = [DeleteRecord(key, partition) for key in keys]
     if ordering in rows.schema.names:
         field = spec.schema.field(ordering)
         column = avro_project.project(rows.select([ordering]), pa.schema([field])).column(ordering)
         records = delete_records(keys, partition, column)
-        if ordering == spec.column:
+        if ordering == spec.column and not any(record.natural_order for record in records):
             covered = range_of(column, spec.unit, "this write")
-    last = {record.record_key: record for record in records}
+    last = _greatest_per_key(records)
     content = encode_deletes(list(last.values()))
     header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
     block = encode_block(BlockType.DELETE, header, content)

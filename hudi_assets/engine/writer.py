@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from . import avro_project, spark
-from .commit_metadata import BATCH_ID, CLOCK_TIME, SCHEMA, WRITER, CommitMetadata
+from .commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from .config import TableConfig
 from .errors import Conflict, HudiAssetsError, InvalidInput
 from .keys import bucket_of
@@ -20,7 +20,7 @@ from .lock import WRITE, table_lock
 from .model import Action, CommitResult, Freshness
 from .publish import Publisher, marked_files
 from .recover import undo_dead_writes
-from .state import TableState
+from .state import META_COLUMNS, TableState
 from .storage import Storage
 from .write import (
     BUCKET,
@@ -63,8 +63,8 @@ class Writer:
         return batches
 
     def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
-        state = self._state()
-        data = state.data_schema
+        df = df.drop(*META_COLUMNS)
+        data = self._state().data_schema
         self._check_schema(df, data)
         needed = {self.config.ordering_field, self.config.event_time_field or self.config.ordering_field}
         return self._commit(df, sorted(needed), "UPSERT", write_rows, clock_ms, batch_id)
@@ -85,7 +85,7 @@ class Writer:
         return TableState.read(self.storage, self.config, self.layout)
 
     def _check_schema(self, df: DataFrame, data: pa.Schema) -> None:
-        extra = [name for name in df.columns if name not in data.names and not name.startswith("_hoodie_")]
+        extra = [name for name in df.columns if name not in data.names]
         if extra:
             raise InvalidInput(
                 f"The table has no column {extra[0]!r}.",
@@ -109,9 +109,16 @@ class Writer:
             faults["record key (all fields are null or empty)"] = functools.reduce(lambda a, b: a & b, keys)
         else:
             faults[f"record key (null or empty {self.config.record_key[0]})"] = keys[0]
-        for name in () if self.config.url_encode else self.config.partition_fields:
+        for name in self.config.partition_fields:
             value = sf.col(name).cast("string")
-            faults[f"partition value in {name} that is one folder's name"] = value.contains("/") | value.isin(".", "..")
+            path = value.isin(".", "..") if self.config.url_encode else value.contains("/") | value.isin(".", "..")
+            faults[f"partition value in {name} that is one folder's name"] = path
+        # Hudi splits a key's text to find its bucket, and its versions split such keys differently.
+        mark = "," if self.config.complex_keys else ":"
+        for name in self.config.record_key:
+            faults[f"{name} that the bucket index can place (it holds {mark!r})"] = (
+                sf.col(name).cast("string").contains(mark)
+            )
         sums = [sf.sum(sf.when(test, 1).otherwise(0)).alias(f"n{i}") for i, test in enumerate(faults.values())]
         row = df.agg(sf.count(sf.lit(1)).alias("rows"), *sums).collect()[0]
         for i, name in enumerate(faults):
@@ -165,8 +172,9 @@ class Writer:
         done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
         if done is not None or (rows == 0 and clock_ms is None):
             return CommitResult(done, 0, 0, 0, None, None)
-        if state.timeline.inflight_writes:
-            other = state.timeline.inflight_writes[0]
+        # Rows written into a group that a clustering or insert overwrite replaces would be lost with it.
+        replacing = state.timeline.pending(Action.REPLACE_COMMIT, Action.CLUSTERING)
+        for other in (*state.timeline.inflight_writes, *replacing):
             raise Conflict(
                 f"{other.action} {other.timestamp} of another writer is unfinished.",
                 where=self.storage.base,
@@ -182,7 +190,7 @@ class Writer:
         except BaseException as error:
             self._abandon(instant, error)
             raise
-        extra |= {SCHEMA: state.avro_schema}
+        extra |= {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag}
         if clock_ms is not None:
             extra[CLOCK_TIME] = str(clock_ms)
         if batch_id is not None:

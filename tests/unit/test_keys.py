@@ -51,8 +51,15 @@ def test_partition_paths() -> None:
     paths = partition_paths(columns, ["p", "q"], hive_style=True, url_encode=False)
     default = "__HIVE_DEFAULT_PARTITION__"
     assert paths.to_pylist() == ["p=x/q=1", f"p={default}/q=2", f"p={default}/q=3"]
-    encoded = partition_paths([pa.array(["a/b c"])], ["p"], hive_style=False, url_encode=True)
-    assert encoded.to_pylist() == ["a%2Fb%20c"]
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    # PartitionPathEncodeUtils.escapePathName of Hudi 0.15.0
+    [("New York", "New York"), ("é", "é"), ("a&b", "a&b"), ("a:b", "a%3Ab"), ("{x}", "%7Bx}"), ("a/b", "a%2Fb")],
+)
+def test_encoded_partition_paths(value: str, path: str) -> None:
+    assert partition_paths([pa.array([value])], ["p"], hive_style=False, url_encode=True).to_pylist() == [path]
 
 
 @pytest.mark.parametrize("value", ["a/b", "..", "."])
