@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 from . import spark, strategy
 from .commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from .config import WRITERS, TableConfig
-from .errors import CorruptTable, InvalidInput, UnsupportedTable
+from .errors import Conflict, CorruptTable, InvalidInput
 from .event_time import EventTimeUnit
 from .execute import CompactionSpec, Executed, execute_operation
-from .keys import bucket_of
 from .layout_v6 import LayoutV6
-from .lock import EXECUTE, WRITE, table_lock
-from .model import Action, CompactionResult, NoPlan, Operation, Plan
+from .lock import EXECUTE, table_lock, write_lock
+from .model import NO_THRESHOLD, Action, CompactionResult, NoPlan, Plan
 from .publish import Publisher
 from .query import slice_reader
 from .recover import undo_dead_writes, undo_unpublished_plans
-from .state import TableState
+from .state import TableState, refuse_other_indexes
 from .storage import Storage
 from .timeline import format_instant, instant_ms
 from .writer import WRITER_NAME
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCK_WAIT_S = 30.0
-# A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
-_MOST_BUCKETS = 100_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Compactor:
     publisher: Publisher
 
     def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout)
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -59,7 +56,7 @@ class Compactor:
         if dry_run:
             return self._choose(self._state(), threshold)[0]
         self.storage.check_writable()
-        with table_lock(self.storage, WRITE, wait_s=_LOCK_WAIT_S):
+        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
             state = self._state()
             undo_dead_writes(self.storage, self.layout, self.publisher, state)
             undo_unpublished_plans(self.storage, self.layout, self.publisher, state)
@@ -72,14 +69,14 @@ class Compactor:
 
     def _choose(self, state: TableState, threshold: int) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links."""
-        self._refuse_other_indexes(state)
+        refuse_other_indexes(state)
         _, unit = state.event_time_column  # refuses a missing or mistyped field before anything else
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
         reason = strategy.trigger(state.timeline, ignore=state.guards)
         if reason is not None:
             return reason, ""
         guard = self.publisher.new_instant(state.timeline)
-        after = format_instant(instant_ms(guard, "UTC") + 1)
+        after = format_instant(instant_ms(guard, self.config.timezone) + 1, self.config.timezone)
         chosen = strategy.plan(
             state.view,
             state.summaries,
@@ -92,21 +89,11 @@ class Compactor:
         )
         return chosen, guard
 
-    def _refuse_other_indexes(self, state: TableState) -> None:
-        """Base files of ours have no bloom filter, and Hudi's bloom and simple indexes read it at every write."""
-        for _, file_id in state.view.groups:
-            bucket = bucket_of(file_id)
-            if bucket is None or bucket >= _MOST_BUCKETS:
-                raise UnsupportedTable(
-                    f"File group {file_id} is not a bucket's: the table's index is not the bucket index.",
-                    where=self.storage.base,
-                    hint="Only tables with hoodie.index.type=BUCKET are compacted yet.",
-                )
-
     def _still_alone(self, plan: Plan) -> str | None:
         """Look again after publishing: has another service or write appeared beside the plan?"""
-        timeline = self._state().timeline
-        others = [i for i in timeline.pending_services if i.timestamp != plan.instant]
+        state = self._state()
+        timeline, own = state.timeline, state.guards | {plan.instant}
+        others = [i for i in timeline.pending_services if i.timestamp not in own]
         if others:
             return f"{others[0].action} {others[0].timestamp} appeared beside it"
         older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
@@ -129,13 +116,25 @@ class Compactor:
             executed = self._run(session, state, plan)
             self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
             self._verify_carried_over(plan)
-            self.publisher.commit_compaction(instant, self._metadata(state, plan, executed))
+            self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
-            threshold=plan.threshold if plan.threshold >= 0 else None,
+            threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
             operations=tuple(e.result for e in executed),
             seconds=time.monotonic() - started,
         )
+
+    def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
+        try:
+            self.publisher.commit_compaction(instant, metadata)
+        except Conflict:
+            # Another engine executed the plan first: our base files must not stand beside its own.
+            state = self._state()
+            winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
+            named = {stat.path for commit in winner for stat in commit.stats}
+            for path in {done.result.base_file for done in executed} - named if winner else ():
+                self.storage.delete(path)
+            raise
 
     def _pending_plan(self, state: TableState, instant: str) -> Plan:
         if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
@@ -186,10 +185,11 @@ class Compactor:
         Java's incremental query takes its files from there, and on version 6 the last stat of a group.
         """
         known = state.summaries
+        by_path = {path: log for log in state.remaining_logs for path in (log.original, log.path)}
         stats: list[WriteStat] = []
         for op, done in zip(plan.operations, executed, strict=True):
-            for carried in op.carried_over:
-                log = next((g for g in state.remaining_logs if carried.target in (g.path, g.original)), None)
+            for version, carried in enumerate(op.carried_over, start=1):
+                log = by_path.get(carried.target)
                 summary = known.get(log.path) if log else None
                 stats.append(
                     WriteStat(
@@ -201,18 +201,14 @@ class Compactor:
                         num_deletes=(summary.deletes or 0) if summary else 0,
                         min_event_time=summary.min_event_time if summary else None,
                         max_event_time=summary.max_event_time if summary else None,
-                        log_version=_version(op, carried.link),
+                        log_version=version,
                         base_file=done.result.base_file.rsplit("/", 1)[-1],
                     )
                 )
             stats.append(replace(done.stat))
         extra = {SCHEMA: state.avro_schema, WRITER: WRITER_NAME}
-        if plan.threshold >= 0:
+        if plan.threshold != NO_THRESHOLD:
             extra[THRESHOLD] = str(plan.threshold)
         if EVENT_TIME in plan.extra_metadata:
             extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
         return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)
-
-
-def _version(op: Operation, link: str) -> int:
-    return next(n for n, carried in enumerate(op.carried_over, start=1) if carried.link == link)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import fastavro
 
 from .errors import CorruptTable
-from .model import CarryOver, Operation, Plan
+from .model import NO_THRESHOLD, CarryOver, Operation, Plan
 
 STRATEGY: Final = "org.apache.hudi.table.action.compact.strategy.EventTimeBasedCompactionStrategy"
 _THRESHOLD: Final = "hudi_assets.threshold"
@@ -112,7 +112,7 @@ def _operation(op: Operation) -> dict[str, Any]:
 def decode_plan(instant: str, data: bytes, where: str) -> Plan:
     """A plan file as a value, ours or Apache Hudi's. Paths become table-relative.
 
-    A plan of another planner has no threshold: it is -1 then, and `strategy` empty or its class name.
+    A plan of another planner has no threshold: it is NO_THRESHOLD then, and `strategy` empty or its class name.
     """
     try:
         records = list(fastavro.reader(io.BytesIO(data)))
@@ -124,7 +124,7 @@ def decode_plan(instant: str, data: bytes, where: str) -> Plan:
     extra = record.get("extraMetadata") or {}
     return Plan(
         instant=instant,
-        threshold=int(extra.get(_THRESHOLD, -1)),
+        threshold=int(extra.get(_THRESHOLD, NO_THRESHOLD)),
         operations=tuple(_decode_operation(op, where) for op in record.get("operations") or ()),
         strategy=extra.get(_STRATEGY) or (record.get("strategy") or {}).get("compactorClassName") or "",
         extra_metadata={k: v for k, v in extra.items() if k not in (_THRESHOLD, _STRATEGY)},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import javaproperties
@@ -54,7 +54,7 @@ class TableConfig:
 
     `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none.
     `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
-    nothing stated, so nothing is planned).
+    nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
     """
 
     name: str
@@ -77,6 +77,7 @@ class TableConfig:
     carry_over: str
     log_block_format: str
     log_file_max_size: int
+    buckets_given: bool
     properties: Mapping[str, str] = field(repr=False, compare=False)
 
     @property
@@ -166,7 +167,11 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
         properties = javaproperties.loads(storage.read(path).decode("latin-1"))
     except ValueError as error:
         raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
-    return parse_config({**properties, **(settings or {})}, storage.base)
+    stated, given = properties.get(BUCKETS), (settings or {}).get(BUCKETS)
+    if stated is not None and given is not None and stated != given:
+        raise InvalidInput(f"The table has {stated} buckets ({BUCKETS}), not {given}.", where=storage.base)
+    config = parse_config({**properties, **(settings or {})}, storage.base)
+    return replace(config, buckets_given=stated is None and given is not None)
 
 
 def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
@@ -200,6 +205,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         carry_over=get(CARRY_OVER, "auto").lower(),
         log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
         log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
+        buckets_given=False,
         properties=dict(properties),
     )
 

@@ -127,7 +127,10 @@ def to_micros(column: pa.Array | pa.ChunkedArray, unit: EventTimeUnit) -> pa.Chu
     if unit is EventTimeUnit.ISO:
         return _iso_micros(chunked)
     scale = {EventTimeUnit.SECONDS: 1_000_000, EventTimeUnit.MILLIS: 1000, EventTimeUnit.MICROS: 1}[unit]
-    return pc.multiply(chunked.cast(pa.int64()), pa.scalar(scale, pa.int64()))
+    try:
+        return pc.multiply_checked(chunked.cast(pa.int64()), pa.scalar(scale, pa.int64()))
+    except pa.ArrowInvalid:
+        raise InvalidInput("An event time is too far from 1970 to be one.", hint="Check the unit.") from None
 
 
 def _iso_micros(text: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -125,6 +125,8 @@ def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: st
     with storage.open_new(path) as file, pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
         writer.add_key_value_metadata(footer)
         writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+    storage.sync(path)
+    storage.sync(path.rpartition("/")[0])
     return storage.size(path)
 
 

@@ -7,7 +7,7 @@ pending compaction opens; groups replaced by a completed replacecommit leave the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -87,8 +87,13 @@ def build_view(
     *,
     plans: Iterable[Plan] = (),
     replaced: frozenset[GroupKey] = frozenset(),
+    named: Callable[[BaseFile], bool] = lambda base: False,
 ) -> FileView:
-    """Cut slices out of a listing. `files`: partition → its files; `plans`: the pending compactions'."""
+    """Cut slices out of a listing. `files`: partition → its files; `plans`: the pending compactions'.
+
+    `named` says whether a base file's commit names it. It is asked only where a slice has several: all
+    but one are of task attempts that did not count.
+    """
     bases: dict[GroupKey, dict[str, BaseFile]] = {}
     logs: dict[GroupKey, dict[str, list[LogFile]]] = {}
     for partition, listing in files.items():
@@ -100,7 +105,9 @@ def build_view(
                 continue
             base = layout.parse_base_file(file, partition)
             if base is not None and timeline.is_committed(base.instant):
-                bases.setdefault((partition, base.file_id), {})[base.instant] = base
+                slot = bases.setdefault((partition, base.file_id), {})
+                if base.instant not in slot or named(base):
+                    slot[base.instant] = base
     pending = {(op.partition, op.file_id): plan for plan in plans for op in plan.operations}
     groups: dict[GroupKey, tuple[FileSlice, ...]] = {}
     for key in bases.keys() | logs.keys():

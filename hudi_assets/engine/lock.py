@@ -2,17 +2,70 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from filelock import FileLock, Timeout
 
-from .errors import Conflict
+from .config import TableConfig
+from .errors import Conflict, UnsupportedTable
 from .storage import SCRATCH, Storage
 
 WRITE = "write"
 EXECUTE = "execute"
+_HUDI_LOCK = ".hoodie/lock"
+_HUDI_LOCK_PATH = "hoodie.write.lock.filesystem.path"
+_OWNER = "hudi-assets"
+
+
+@contextmanager
+def write_lock(storage: Storage, config: TableConfig, *, wait_s: float) -> Iterator[None]:
+    """The lock of writers and planners; with `writers: locked`, Apache Hudi's file-system lock inside it."""
+    with table_lock(storage, WRITE, wait_s=wait_s):
+        if config.writers != "locked":
+            yield
+            return
+        _take_hudi_lock(storage, config, wait_s)
+        try:
+            yield
+        finally:
+            storage.delete(_HUDI_LOCK)
+
+
+def _take_hudi_lock(storage: Storage, config: TableConfig, wait_s: float) -> None:
+    """Create `.hoodie/lock` as org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider does.
+
+    One that an earlier process of ours left is dead for sure: whoever is here holds our own lock.
+    """
+    if config.properties.get(_HUDI_LOCK_PATH):
+        raise UnsupportedTable(f"{_HUDI_LOCK_PATH} is set; only the lock in .hoodie is supported.", where=storage.base)
+    owner = {"lockCreateTime": datetime.now(UTC).isoformat(), "lockThreadName": _OWNER, "lockStacksInfo": []}
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            storage.create(_HUDI_LOCK, json.dumps(owner).encode())
+            return
+        except Conflict:
+            if _held_by_us(storage):
+                storage.delete(_HUDI_LOCK)
+            elif time.monotonic() > deadline:
+                raise Conflict(
+                    "Another engine holds Hudi's lock on the table.",
+                    where=f"{storage.base}: {_HUDI_LOCK}",
+                    hint="Wait for it; if its process is dead, delete the file.",
+                ) from None
+            time.sleep(0.1)
+
+
+def _held_by_us(storage: Storage) -> bool:
+    try:
+        return _OWNER.encode() in storage.read(_HUDI_LOCK)
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -153,6 +153,8 @@ def scan_summary(
     ranges: list[EventTimeRange] = []
     deletes = rollbacks = 0
     for block in read_blocks(storage.read(path)):
+        if block.framed:
+            return LogSummary(None, None, None, reason=f"the block at byte {block.offset} is damaged")
         if block.is_corrupt:
             continue
         _refuse_unsupported(block, path)

@@ -141,6 +141,10 @@ class Operation:
     metrics: Mapping[str, float]
 
 
+NO_THRESHOLD = -(1 << 63)
+"""The threshold of a plan that has none: another planner's, or a guard."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A compaction plan as published at `instant`.

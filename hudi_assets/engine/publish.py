@@ -17,7 +17,7 @@ from .commit_metadata import GUARDED, CommitMetadata
 from .compaction_plan import STRATEGY, encode_plan
 from .errors import Conflict, CorruptTable, EnvironmentProblem
 from .file_view import Layout
-from .model import Action, CarryOver, Plan, State
+from .model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from .storage import Storage
 from .timeline import Timeline, format_instant, instant_ms
 
@@ -32,15 +32,16 @@ class Publisher:
     storage: Storage
     layout: Layout
     now_ms: Callable[[], int]
+    timezone: str = "UTC"
 
     def new_instant(self, timeline: Timeline) -> str:
         """The current time as an instant later than every one on the timeline."""
         last = timeline.last
         while True:
-            instant = format_instant(self.now_ms())
+            instant = format_instant(self.now_ms(), self.timezone)
             if last is None or instant > last:
                 return instant
-            if last > format_instant(self.now_ms() + 60_000):
+            if last > format_instant(self.now_ms() + 60_000, self.timezone):
                 raise Conflict(
                     f"The timeline's last instant {last} is in the future by this machine's clock.",
                     where=self.storage.base,
@@ -50,14 +51,15 @@ class Publisher:
 
     def wait_for(self, instant: str) -> None:
         """Wait (a millisecond or so) until the clock has reached an instant: none is ahead of it."""
-        while format_instant(self.now_ms()) < instant:
+        while format_instant(self.now_ms(), self.timezone) < instant:
             time.sleep(0.001)
 
     # -- delta commits ----------------------------------------------------------------------------
 
     def begin_write(self, instant: str, inflight: CommitMetadata) -> None:
         path = self.layout.instant_path
-        self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), b"")
+        # Java leaves this one empty and never reads it; ours says whose it is.
+        self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), inflight.to_json())
         self.storage.create(path(instant, Action.DELTA_COMMIT, State.INFLIGHT), inflight.to_json())
 
     def commit_write(self, instant: str, metadata: CommitMetadata) -> None:
@@ -95,15 +97,15 @@ class Publisher:
         except BaseException:
             self._undo_plan(plan, guard)
             raise
-        if guard is not None:
-            self.withdraw_guard(guard)
         reason = still_alone()
         if reason is not None:
             self._undo_plan(plan, guard)
             raise Conflict(f"The plan was withdrawn: {reason}.", where=f"{self.storage.base} {plan.instant}")
+        if guard is not None:
+            self.withdraw_guard(guard)
 
     def _publish_guard(self, guard: str, guarded: str) -> None:
-        empty = Plan(guard, -1, (), STRATEGY, {GUARDED: guarded})
+        empty = Plan(guard, NO_THRESHOLD, (), STRATEGY, {GUARDED: guarded})
         self.storage.create(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty))
 
     def withdraw_guard(self, guard: str) -> None:
@@ -132,6 +134,8 @@ class Publisher:
                 self.storage.copy(one.target, one.link)
             else:
                 self._hard_link(one, fall_back=mode == "auto")
+        for partition in {one.link.rpartition("/")[0] for one in carried}:
+            self.storage.sync(partition)
 
     def _hard_link(self, one: CarryOver, *, fall_back: bool) -> None:
         try:

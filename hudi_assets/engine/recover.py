@@ -5,8 +5,8 @@ from __future__ import annotations
 from .commit_metadata import GUARDED, WRITER, CommitMetadata
 from .config import TableConfig
 from .file_view import Layout
-from .lock import WRITE, table_lock
-from .model import Action, Instant, State
+from .lock import write_lock
+from .model import Action, Instant
 from .publish import TEMP, Publisher, marked_files
 from .state import TableState
 from .storage import Storage
@@ -16,8 +16,8 @@ _LOCK_WAIT_S = 60.0
 
 def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
     """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
-    with table_lock(storage, WRITE, wait_s=_LOCK_WAIT_S):
-        state = TableState.read(storage, config, layout)
+    with write_lock(storage, config, wait_s=_LOCK_WAIT_S):
+        state = TableState.read(storage, config, layout, publisher.now_ms)
         done = undo_dead_writes(storage, layout, publisher, state)
         done = (*done, *undo_unpublished_plans(storage, layout, publisher, state))
         return (*done, *forget_old_markers(storage, publisher, state))
@@ -40,10 +40,7 @@ def undo_dead_writes(storage: Storage, layout: Layout, publisher: Publisher, sta
 
 
 def _is_ours(storage: Storage, layout: Layout, instant: Instant) -> bool:
-    if instant.state is State.REQUESTED:
-        # Nothing was written yet; ours has no heartbeat, and Java's writer starts one first.
-        return not storage.exists(f".hoodie/.heartbeat/{instant.timestamp}")
-    path = layout.instant_path(instant.timestamp, Action.DELTA_COMMIT, State.INFLIGHT)
+    path = layout.instant_path(instant.timestamp, Action.DELTA_COMMIT, instant.state)
     return WRITER in CommitMetadata.from_json(storage.read(path), path).extra
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -16,14 +16,17 @@ from .config import EVENT_TIME_FIELD, TableConfig
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .event_time import EventTimeUnit, unit_of
 from .file_view import FileView, GroupKey, Layout, build_view
+from .keys import bucket_of
 from .log_reader import CommittedInstants, read_summary_from_headers, scan_summary
-from .model import Action, Instant, LogFile, Plan, State
+from .model import Action, BaseFile, Instant, LogFile, Plan, State
 from .storage import SCRATCH, FileInfo, Storage
 from .strategy import LogSummary
 from .timeline import WRITES, Timeline, latest_states
 
 META_COLUMNS = avro_schema.META_COLUMNS
 PARTITION_FILE = ".hoodie_partition_metadata"
+# A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
+_MOST_BUCKETS = 100_000
 _SUMMARIES = f"{SCRATCH}/event_times.json"
 
 
@@ -49,13 +52,16 @@ class TableState:
     layout: Layout
     timeline: Timeline
     timeline_sizes: Mapping[str, int]
+    # The true clock just before the timeline was listed: what was committed later is not in this reading.
+    read_at_ms: int
 
     @classmethod
-    def read(cls, storage: Storage, config: TableConfig, layout: Layout) -> TableState:
+    def read(cls, storage: Storage, config: TableConfig, layout: Layout, now_ms: Callable[[], int]) -> TableState:
+        read_at_ms = now_ms()
         listing = storage.list_files(layout.timeline_folder)
         instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
         sizes = {file.name: file.size for file in listing}
-        return cls(storage, config, layout, Timeline(latest_states(instants)), sizes)
+        return cls(storage, config, layout, Timeline(latest_states(instants)), sizes, read_at_ms)
 
     # -- commits and plans ------------------------------------------------------------------------
 
@@ -135,7 +141,13 @@ class TableState:
             self.layout,
             plans=self.pending_plans,
             replaced=frozenset(replaced),
+            named=self._names,
         )
+
+    def _names(self, base: BaseFile) -> bool:
+        """True where the commit of a base file's instant lists it."""
+        instants = (i for i in self.timeline.completed(*WRITES) if i.timestamp == base.instant)
+        return any(stat.path == base.path for i in instants for stat in self.commit(i).stats)
 
     @cached_property
     def committed(self) -> CommittedInstants:
@@ -193,8 +205,9 @@ class TableState:
         if not bases:
             return {}
         stats = {}
+        oldest = min(bases)
         for instant in self.timeline.completed(*WRITES):
-            if instant.timestamp >= min(bases):
+            if instant.timestamp >= oldest:
                 commit = self.commit(instant)
                 if commit.extra.get(EVENT_TIME) == self.event_time_tag:
                     stats.update({stat.path: stat for stat in commit.stats if stat.log_version is not None})
@@ -269,6 +282,22 @@ def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo
     for child in storage.list_directories(directory):
         if child.rsplit("/", 1)[-1] != ".hoodie":
             yield from _walk(storage, child)
+
+
+def refuse_other_indexes(state: TableState) -> None:
+    """Refuse a table whose file groups are no buckets.
+
+    Base files of ours have no bloom filter, which Hudi's bloom index reads at every write; and a row that
+    we write goes to its bucket.
+    """
+    for _, file_id in state.view.groups:
+        bucket = bucket_of(file_id)
+        if bucket is None or bucket >= _MOST_BUCKETS:
+            raise UnsupportedTable(
+                f"File group {file_id} is not a bucket's: the table's index is not the bucket index.",
+                where=state.storage.base,
+                hint="Only tables with hoodie.index.type=BUCKET are written and compacted yet.",
+            )
 
 
 def check_no_metadata_table(storage: Storage) -> None:

@@ -66,6 +66,9 @@ class Storage(Protocol):
     def hard_link(self, target: str, link: str) -> None: ...
     def symlink(self, target: str, link: str) -> None: ...
     def copy(self, source: str, target: str) -> None: ...
+    def sync(self, path: str) -> None:
+        """Make a file's bytes, or a directory's entries, survive a power cut."""
+
     def delete(self, path: str) -> bool:
         """Delete a file if it is there; true when it was."""
 
@@ -157,7 +160,7 @@ class LocalStorage:
             ) from None
         finally:
             os.unlink(scratch)
-        _sync_directory(target.parent)
+        _sync(target.parent)
 
     def replace(self, path: str, data: bytes) -> None:
         scratch = self._write_scratch(data)
@@ -165,7 +168,7 @@ class LocalStorage:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._forget_checksum(target)
         os.replace(scratch, target)
-        _sync_directory(target.parent)
+        _sync(target.parent)
 
     def _write_scratch(self, data: bytes) -> Path:
         folder = self._at(f"{SCRATCH}/tmp")
@@ -195,6 +198,9 @@ class LocalStorage:
             shutil.copyfileobj(reader, writer, 1 << 20)
             writer.flush()
             os.fsync(writer.fileno())
+
+    def sync(self, path: str) -> None:
+        _sync(self._at(path))
 
     def delete(self, path: str) -> bool:
         target = self._at(path)
@@ -231,8 +237,8 @@ class LocalStorage:
             ) from error
 
 
-def _sync_directory(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -68,7 +68,7 @@ class HudiTable:
         self._storage = storage
         self._layout = _layout(config.table_version, storage.base)
         self._true_now_ms = now_ms
-        self._publisher = Publisher(storage, self._layout, now_ms)
+        self._publisher = Publisher(storage, self._layout, now_ms, config.timezone)
 
     @property
     def path(self) -> str:
@@ -107,7 +107,7 @@ class HudiTable:
         storage = open_storage(path, storage_options)
         table_name = name or storage.base.rstrip("/").rsplit("/", 1)[-1]
         avro_json = _as_avro(schema, table_name)
-        own = {CLOCK: clock, LOG_BLOCK_FORMAT: log_block_format, WRITERS: "locked"}
+        own = {CLOCK: clock, LOG_BLOCK_FORMAT: log_block_format, WRITERS: "stopped"}
         if event_time_unit is not None:
             own[EVENT_TIME_UNIT] = event_time_unit
         if data_latency is not None:
@@ -156,7 +156,7 @@ class HudiTable:
 
     def state(self) -> TableState:
         """The table as it stands now."""
-        return TableState.read(self._storage, self.config, self._layout)
+        return TableState.read(self._storage, self.config, self._layout, self._true_now_ms)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class HudiTable:
 
     def _now_of(self, state: TableState) -> int:
         if self.config.clock == "system":
-            return self._true_now_ms()
+            return state.read_at_ms
         times = (commit.clock_time for _, commit in state.commits_newest_first())
         # Commits come in order of the stream, so the newest ones tell; a compaction states none.
         return next((time for time in times if time is not None), 0)

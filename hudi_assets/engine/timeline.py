@@ -11,10 +11,8 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 
-from .event_time import EPOCH
 from .model import Action, Instant, State
 
 _INSTANT = re.compile(r"\d{14}(?:\d{3})?")
@@ -93,10 +91,10 @@ def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
     return tuple(sorted(current, key=lambda i: (i.timestamp, i.action)))
 
 
-def format_instant(ms: int) -> str:
-    """Epoch ms as a Hudi instant in UTC."""
-    moment = EPOCH + timedelta(milliseconds=ms)
-    return moment.strftime("%Y%m%d%H%M%S") + f"{ms % 1000:03d}"
+def format_instant(ms: int, timezone: str) -> str:
+    """Epoch ms as a Hudi instant in the table's timezone (hoodie.table.timeline.timezone: UTC or LOCAL)."""
+    parts = time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000)
+    return time.strftime("%Y%m%d%H%M%S", parts) + f"{ms % 1000:03d}"
 
 
 def instant_ms(timestamp: str, timezone: str) -> int:

@@ -14,13 +14,14 @@ from . import avro_project, spark
 from .commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from .config import TableConfig
 from .errors import Conflict, HudiAssetsError, InvalidInput
-from .keys import bucket_of
+from .keys import bucket_ids, bucket_of
 from .layout_v6 import LayoutV6
-from .lock import WRITE, table_lock
+from .lock import write_lock
 from .model import Action, CommitResult, Freshness
 from .publish import Publisher, marked_files
+from .query import slice_reader
 from .recover import undo_dead_writes
-from .state import META_COLUMNS, TableState
+from .state import META_COLUMNS, TableState, refuse_other_indexes
 from .storage import Storage
 from .write import (
     BUCKET,
@@ -82,7 +83,7 @@ class Writer:
     # -- checks before anything is written ----------------------------------------------------------
 
     def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout)
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
     def _check_schema(self, df: DataFrame, data: pa.Schema) -> None:
         extra = [name for name in df.columns if name not in data.names]
@@ -111,7 +112,9 @@ class Writer:
             faults[f"record key (null or empty {self.config.record_key[0]})"] = keys[0]
         for name in self.config.partition_fields:
             value = sf.col(name).cast("string")
-            path = value.isin(".", "..") if self.config.url_encode else value.contains("/") | value.isin(".", "..")
+            path = value.isin(".", "..", ".hoodie")
+            if not self.config.url_encode:
+                path = path | value.contains("/")
             faults[f"partition value in {name} that is one folder's name"] = path
         # Hudi splits a key's text to find its bucket, and its versions split such keys differently.
         mark = "," if self.config.complex_keys else ":"
@@ -129,6 +132,26 @@ class Writer:
                     hint="Filter them out or fill them in; nothing was written.",
                 )
         return int(row["rows"])
+
+    def _check_index(self, state: TableState) -> None:
+        """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
+        refuse_other_indexes(state)
+        groups = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
+        if not self.config.buckets_given or not groups:
+            return
+        # Nothing in the table states its bucket count: look at where its own rows are.
+        first = groups[0]
+        rows, _ = slice_reader(state).read(
+            first.base_file.path if first.base_file else None, tuple(log.path for log in first.log_files)
+        )
+        columns = [_chunk(rows.column(name)) for name in self.config.record_key]
+        buckets = bucket_ids(columns, self.config.buckets or 1, complex_keys=self.config.complex_keys)
+        if set(buckets.tolist()) - {bucket_of(first.file_id)}:
+            raise InvalidInput(
+                f"With {self.config.buckets} buckets, rows of file group {first.file_id} belong elsewhere.",
+                where=self.storage.base,
+                hint="Give hoodie.bucket.index.num.buckets as the table was written with.",
+            )
 
     # -- one delta commit -------------------------------------------------------------------------
 
@@ -153,7 +176,7 @@ class Writer:
         df = df.persist()
         try:
             rows = self._count_and_check(df, not_null)
-            with table_lock(self.storage, WRITE, wait_s=_LOCK_WAIT_S):
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
                 return self._locked_commit(df, rows, operation, work, clock_ms, batch_id)
         finally:
             df.unpersist()
@@ -180,6 +203,7 @@ class Writer:
                 where=self.storage.base,
                 hint="Wait for it, or let that writer roll it back.",
             )
+        self._check_index(state)
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
         self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
@@ -244,6 +268,10 @@ class Writer:
             self.publisher.withdraw_write(instant)
         except (OSError, HudiAssetsError) as second:
             error.add_note(f"The unfinished write {instant} is left for recover: {second}")
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()
 
 
 def _keyed_schema(df: DataFrame) -> str:

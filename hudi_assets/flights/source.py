@@ -80,9 +80,7 @@ def flights() -> pl.DataFrame:
         "%Y-%m-%dT%H:%M:%SZ", time_unit="us", time_zone="UTC"
     ) + pl.duration(minutes="minute")
     result = (
-        rows.with_columns(
-            flight_date=pl.date("year", "month", "day").dt.to_string("%Y-%m-%d"), sched_dep=sched_dep
-        )
+        rows.with_columns(flight_date=pl.date("year", "month", "day").dt.to_string("%Y-%m-%d"), sched_dep=sched_dep)
         # The delay, not the clock: 14 hours late and 14 hours early show the same time of day.
         .with_columns(dep_time=pl.col("sched_dep") + pl.duration(minutes="dep_delay"))
         .with_columns(arr_time=_arrival(rows["zone"].unique().sort().to_list()))
@@ -100,15 +98,11 @@ def _read_source() -> pl.DataFrame:
     with zipfile.ZipFile(data_directory() / "flights.csv.zip") as archive:
         content = archive.read("flights.csv")
     types = {**dict.fromkeys(numbers, pl.Int32), **dict.fromkeys(texts, pl.String)}
-    return pl.read_csv(
-        io.BytesIO(content), columns=[*numbers, *texts], schema_overrides=types, null_values="NA"
-    )
+    return pl.read_csv(io.BytesIO(content), columns=[*numbers, *texts], schema_overrides=types, null_values="NA")
 
 
 def _zones() -> pl.DataFrame:
-    listed = pl.read_csv(
-        data_directory() / "airports.csv", columns=["faa", "tzone"], null_values=["NA", "\\N"]
-    )
+    listed = pl.read_csv(data_directory() / "airports.csv", columns=["faa", "tzone"], null_values=["NA", "\\N"])
     missing = pl.DataFrame({"dest": list(_ZONES_NOT_LISTED), "zone": list(_ZONES_NOT_LISTED.values())})
     return pl.concat([listed.rename({"faa": "dest", "tzone": "zone"}), missing]).unique("dest", keep="last")
 
@@ -123,8 +117,7 @@ def _arrival(zones: list[str]) -> pl.Expr:
     touchdown = pl.col("dep_time") + pl.duration(minutes=pl.col("air_time").fill_null(0))
     clock = pl.col("arr_time") // 100 * 60 + pl.col("arr_time") % 100
     minute_of_day = pl.coalesce(
-        pl.when(pl.col("zone") == zone).then(_minute_of_day(touchdown.dt.convert_time_zone(zone)))
-        for zone in zones
+        pl.when(pl.col("zone") == zone).then(_minute_of_day(touchdown.dt.convert_time_zone(zone))) for zone in zones
     )
     return touchdown + pl.duration(minutes=(clock - minute_of_day + _DAY_MINUTES) % _DAY_MINUTES)
 
@@ -187,9 +180,7 @@ def _add_times(updates: pl.DataFrame) -> pl.DataFrame:
         .otherwise(0)
     )
     return (
-        updates.with_columns(
-            minutes=pl.Series(minutes), latency=pl.Series(_latency_ms(kind, fraction), dtype=pl.Int64)
-        )
+        updates.with_columns(minutes=pl.Series(minutes), latency=pl.Series(_latency_ms(kind, fraction), dtype=pl.Int64))
         .with_columns(event_time=pl.col("event_time") + pl.duration(minutes=shift))
         .with_columns(delivered_at=pl.col("event_time") + pl.duration(milliseconds="latency", time_unit="us"))
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan, compaction
 from hudi_assets.engine.model import FileSlice
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline import format_instant, instant_ms
 
 pytestmark = pytest.mark.spark
 SCHEMA = "k string, p string, ts long, seq long, gone boolean"
@@ -195,3 +199,79 @@ def test_commit_metadata_has_what_java_reads(spark: SparkSession, tmp_path: Path
     assert (stats[0]["minEventTime"], stats[0]["maxEventTime"]) == (5, 5)
     assert body["compacted"] is True
     assert body["extraMetadata"]["hudi_assets.threshold"] == "1"
+
+
+def test_hudis_lock_is_honoured_and_taken(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(tmp_path / "t", spark)
+    put(table, spark, [("k", "p", 1)], 2)
+    shared = HudiTable.open(table.path, settings={"hudi_assets.writers": "locked"})
+    lock = tmp_path / "t/.hoodie/lock"
+    lock.write_text('{"lockThreadName": "a Java writer"}')
+    monkeypatch.setattr(compaction, "_LOCK_WAIT_S", 0.2)
+    with pytest.raises(Conflict, match="Hudi's lock"):
+        shared.plan_compaction(threshold=1)
+    assert lock.read_text() == '{"lockThreadName": "a Java writer"}'
+    lock.write_text('{"lockThreadName": "hudi-assets"}')  # left by a process of ours that died
+    assert isinstance(shared.plan_compaction(threshold=1), Plan)
+    assert not lock.exists()
+
+
+def test_another_bucket_count_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", spark, buckets=4)
+    rows: list[tuple[object, ...]] = [(f"k{i}", "p", 1) for i in range(8)]
+    put(table, spark, rows, 2)
+    with pytest.raises(InvalidInput, match="4 buckets"):
+        HudiTable.open(table.path, settings={"hoodie.bucket.index.num.buckets": "8"})
+    properties = tmp_path / "t/.hoodie/hoodie.properties"
+    kept = [line for line in properties.read_text().splitlines() if "num.buckets" not in line]
+    properties.write_text("\n".join(kept))  # as a table of Hudi's own: it states no count
+    guessed = HudiTable.open(table.path, settings={"hoodie.bucket.index.num.buckets": "8"})
+    with pytest.raises(InvalidInput, match="belong elsewhere"):
+        put(guessed, spark, rows, 3)
+    known = HudiTable.open(table.path, settings={"hoodie.bucket.index.num.buckets": "4"})
+    put(known, spark, rows, 3)
+    assert len(keys(known.snapshot(spark))) == 8
+
+
+def test_a_java_writers_request_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", spark)
+    put(table, spark, [("k", "p", 1)], 2)
+    request = tmp_path / "t/.hoodie/20260101000000000.deltacommit.requested"
+    request.write_bytes(b"")
+    assert table.recover() == ()
+    with pytest.raises(Conflict, match="20260101000000000"):
+        put(table, spark, [("k", "p", 2)], 3)
+    assert request.exists()
+
+
+def test_freshness_counts_from_before_the_table_was_read(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", spark, clock="system", data_latency="0s")
+    ticking = itertools.count(5_000_000_000_000, 1_000)
+    slow = HudiTable(LocalStorage(table.path), table.config, now_ms=lambda: next(ticking))
+    assert slow.freshness().freshness == 5_000_000_000_000
+
+
+def test_a_half_written_base_file_beside_the_committed_one_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", spark)
+    put(table, spark, [("k", "p", 1)], 2)
+    compact(table, spark, 1)
+    (base,) = table.state().view.base_files
+    for token in ("0-0-0", "9-9-9"):
+        (tmp_path / "t" / base.name.replace(f"_{base.write_token}_", f"_{token}_")).write_bytes(b"PAR1")
+    assert keys(table.read_optimized(spark)) == ["k"]
+    assert keys(table.snapshot(spark)) == ["k"]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
+def test_instants_are_in_the_tables_timezone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        now = 1_700_000_000_123
+        assert format_instant(now, "UTC") == "20231114221320123"
+        assert format_instant(now, "LOCAL") != "20231114221320123"
+        for timezone in ("UTC", "LOCAL"):
+            assert instant_ms(format_instant(now, timezone), timezone) == now
+    finally:
+        monkeypatch.undo()
+        time.tzset()
