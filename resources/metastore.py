@@ -63,6 +63,10 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+logger.shell.name = org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver
+logger.shell.level = error
+logger.sink.name = org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
+logger.sink.level = error
 """
 
 # Sourced by Spark's launcher, which then becomes the session's process: `$$` is the session's id.

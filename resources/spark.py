@@ -25,6 +25,8 @@ LOCAL_SETTINGS: Mapping[str, Any] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.catalogImplementation": "hive",
+    # Results come back through a socket file: any process of the machine could connect to a TCP port first.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 

@@ -18,7 +18,7 @@ from .lock import EXECUTE, table_lock, write_lock
 from .model import NO_THRESHOLD, Action, CompactionResult, NoPlan, Plan
 from .publish import Publisher
 from .query import slice_reader
-from .recover import undo_dead_writes, undo_unpublished_plans
+from .recover import clean_up
 from .state import TableState, refuse_other_indexes
 from .storage import Storage
 from .timeline import format_instant, instant_ms
@@ -58,8 +58,7 @@ class Compactor:
         self.storage.check_writable()
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
             state = self._state()
-            undo_dead_writes(self.storage, self.layout, self.publisher, state)
-            undo_unpublished_plans(self.storage, self.layout, self.publisher, state)
+            clean_up(self.storage, self.layout, self.publisher, state)
             chosen, guard = self._choose(self._state(), threshold)
             if isinstance(chosen, Plan):
                 self.publisher.wait_for(chosen.instant)
@@ -107,9 +106,11 @@ class Compactor:
         started = time.monotonic()
         self.storage.check_writable()
         with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S):
-            state = self._state()
-            plan = self._pending_plan(state, instant)
-            self.publisher.begin_compaction(instant)
+            # Not between a planner's publishing and its second look, which may withdraw the plan.
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
+                state = self._state()
+                plan = self._pending_plan(state, instant)
+                self.publisher.begin_compaction(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan, keep=frozenset())
             self.publisher.forget_markers(instant)

@@ -17,10 +17,16 @@ _LOCK_WAIT_S = 60.0
 def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
     """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
     with write_lock(storage, config, wait_s=_LOCK_WAIT_S):
-        state = TableState.read(storage, config, layout, publisher.now_ms)
-        done = undo_dead_writes(storage, layout, publisher, state)
-        done = (*done, *undo_unpublished_plans(storage, layout, publisher, state))
-        return (*done, *forget_old_markers(storage, publisher, state))
+        return clean_up(storage, layout, publisher, TableState.read(storage, config, layout, publisher.now_ms))
+
+
+def clean_up(storage: Storage, layout: Layout, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+    """What every writer and planner does first, under the write lock."""
+    return (
+        *undo_dead_writes(storage, layout, publisher, state),
+        *undo_unpublished_plans(storage, layout, publisher, state),
+        *forget_old_markers(storage, publisher, state),
+    )
 
 
 def undo_dead_writes(storage: Storage, layout: Layout, publisher: Publisher, state: TableState) -> tuple[str, ...]:
@@ -66,12 +72,22 @@ def undo_unpublished_plans(
 
 
 def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
-    """Remove the markers of completed instants, which a crash right after the commit leaves."""
-    completed = {i.timestamp for i in state.timeline.instants if i.is_completed}
+    """Clean up after instants that are completed, or gone from the timeline.
+
+    A crash right after a commit leaves its markers. A Spark task that outlives its failed job writes marked
+    files after its instant was taken back: they would count once the timeline's start has passed it.
+    """
+    known = {i.timestamp: i for i in state.timeline.instants}
     done = []
     for folder in storage.list_directories(TEMP):
         instant = folder.rsplit("/", 1)[-1]
-        if instant in completed:
-            publisher.forget_markers(instant)
-            done.append(f"removed the markers of the completed instant {instant}")
+        if instant not in known:
+            if storage.exists(f"{folder}/MARKERS.type"):
+                continue  # another engine's
+            for path in marked_files(storage, instant):
+                storage.delete(path)
+        elif not known[instant].is_completed:
+            continue
+        publisher.forget_markers(instant)
+        done.append(f"removed what was left of the instant {instant}")
     return tuple(done)

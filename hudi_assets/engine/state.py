@@ -193,7 +193,8 @@ class TableState:
         missing = []
         for log in self.remaining_logs:
             stat = stats.get(log.path) or stats.get(log.original)
-            if stat is not None and stat.min_event_time is not None and stat.max_event_time is not None:
+            # A file that grew since (HDFS-like appends) is not what its stat says.
+            if stat is not None and stat.size == log.size and None not in (stat.min_event_time, stat.max_event_time):
                 found[log.path] = LogSummary(stat.min_event_time, stat.max_event_time, stat.num_deletes)
             else:
                 missing.append(log)

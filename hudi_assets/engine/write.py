@@ -134,7 +134,7 @@ def write_rows(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -
     counter = 0
     for partition, bucket, rows in _groups(batches):
         target = spec.target(partition, bucket)
-        table = _latest_per_key(avro_project.project(rows, _data_schema(spec.schema)), rows, spec)
+        table = _by_event_time(avro_project.project(rows, _data_schema(spec.schema)), rows, spec)
         table = _with_meta(table, spec, target, token, counter)
         counter += len(table)
         ensure_partition(spec.storage, partition, spec.instant)
@@ -169,19 +169,29 @@ def _data_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in META])
 
 
-def _latest_per_key(data: pa.Table, rows: pa.Table, spec: WriteSpec) -> pa.Table:
-    """Of each key the row with the greatest ordering value, the later of equal ones; key column in front."""
+def _by_event_time(data: pa.Table, rows: pa.Table, spec: WriteSpec) -> pa.Table:
+    """The rows in order of event time, equal ones in the order they came; key and partition path in front."""
+    time = to_micros(data.column(spec.column), spec.unit).combine_chunks()
+    frame = pl.DataFrame({"time": pl.Series(time)}).with_row_index("row")
+    order = pa.array(frame.sort("time", "row", nulls_last=False)["row"].to_numpy())
+    table = data.take(order).add_column(0, PARTITION, rows.column(PARTITION).take(order))
+    return table.add_column(0, KEY, rows.column(KEY).take(order))
+
+
+def _latest_per_key(rows: pa.Table, spec: WriteSpec) -> pa.Table:
+    """Of each key the row with the greatest ordering value, the later of equal ones.
+
+    Within one log file only: a row that a newer one in another file beats may be the newest at or below a
+    threshold between the two.
+    """
     frame = pl.DataFrame(
         {
-            "key": pl.Series(rows.column(KEY)),
-            "ord": pl.Series(data.column(spec.config.ordering_field).combine_chunks()),
-            "time": pl.Series(to_micros(data.column(spec.column), spec.unit).combine_chunks()),
+            "key": pl.Series(rows.column(KEY).combine_chunks()),
+            "ord": pl.Series(rows.column(spec.config.ordering_field).combine_chunks()),
         }
     ).with_row_index("row")
     last = frame.sort("ord", "row", nulls_last=False).unique("key", keep="last")
-    order = pa.array(last.sort("time", "key")["row"].to_numpy())
-    table = data.take(order).add_column(0, PARTITION, rows.column(PARTITION).take(order))
-    return table.add_column(0, KEY, rows.column(KEY).take(order))
+    return rows.take(pa.array(last["row"].sort().to_numpy()))
 
 
 def _with_meta(table: pa.Table, spec: WriteSpec, target: Target, token: str, start: int) -> pa.Table:
@@ -211,7 +221,11 @@ def _chunks(table: pa.Table, spec: WriteSpec) -> Iterator[pa.Table]:
 
 
 def _write_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, rows: pa.Table) -> Written:
+    # The range covers every row that came, also one that a newer row of its key beats here: the promise is
+    # about that one too, and is kept only when this file is compacted.
     covered = range_of(rows.column(spec.column), spec.unit, "this write")
+    late = _count_late(rows.column(spec.column), spec)
+    rows = _latest_per_key(rows, spec)
     if deletes_in_commit_order(rows, spec.config.ordering_field):
         covered = _COMMIT_ORDER
     block = encode_data_block(rows, spec.avro_schema, spec.instant, covered, spec.config.log_block_format)
@@ -225,11 +239,14 @@ def _write_log(spec: WriteSpec, partition: str, target: Target, number: int, tok
         min_event_time=covered.min,
         max_event_time=covered.max,
     )
-    late = 0
-    if spec.freshness_ms is not None:
-        micros = to_micros(rows.column(spec.column), spec.unit)
-        late = pc.sum(pc.less_equal(micros, spec.freshness_ms * 1000)).as_py() or 0
     return Written(stat, late)
+
+
+def _count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
+    """Records at or below the freshness that is published: they make it fall back."""
+    if spec.freshness_ms is None:
+        return 0
+    return pc.sum(pc.less_equal(to_micros(event_times, spec.unit), spec.freshness_ms * 1000)).as_py() or 0
 
 
 def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTimeRange, block_format: str) -> bytes:
@@ -299,6 +316,7 @@ def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: st
     ordering = spec.config.ordering_field
     keys = rows.column(KEY).to_pylist()
     covered = _COMMIT_ORDER
+    late = 0
     records = [DeleteRecord(key, partition) for key in keys]
     if ordering in rows.schema.names:
         field = spec.schema.field(ordering)
@@ -306,10 +324,11 @@ def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: st
         records = delete_records(keys, partition, column)
         if ordering == spec.column and not any(record.natural_order for record in records):
             covered = range_of(column, spec.unit, "this write")
+            late = _count_late(column, spec)
     last = _greatest_per_key(records)
     content = encode_deletes(list(last.values()))
     header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
     block = encode_block(BlockType.DELETE, header, content)
     stat = _put_log(spec, partition, target, 0, token, block)
     stat = replace(stat, num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
-    return Written(stat, 0)
+    return Written(stat, late)

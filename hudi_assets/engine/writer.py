@@ -20,7 +20,7 @@ from .lock import write_lock
 from .model import Action, CommitResult, Freshness
 from .publish import Publisher, marked_files
 from .query import slice_reader
-from .recover import undo_dead_writes
+from .recover import clean_up
 from .state import META_COLUMNS, TableState, refuse_other_indexes
 from .storage import Storage
 from .write import (
@@ -190,7 +190,7 @@ class Writer:
         clock_ms: int | None,
         batch_id: str | None,
     ) -> CommitResult:
-        undo_dead_writes(self.storage, self.layout, self.publisher, self._state())
+        clean_up(self.storage, self.layout, self.publisher, self._state())
         state = self._state()
         done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
         if done is not None or (rows == 0 and clock_ms is None):
