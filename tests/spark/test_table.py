@@ -311,3 +311,24 @@ def test_types_come_back_as_they_went_in(spark: SparkSession, tmp_path: Path) ->
         table.execute_compaction(spark, plan.instant)
         same(table.snapshot(spark))
         same(table.read_optimized(spark))
+
+
+def test_a_row_that_a_newer_one_of_its_batch_beats_is_promised_too(spark: SparkSession, tmp_path: Path) -> None:
+    """Both updates of a key come in one batch: the older one is in no file, and still was ingested."""
+    table = new_table(tmp_path / "t", spark, buckets=1, partition_fields=[], data_latency="1s")
+    batch = [("k", "p", 8_000, 1), ("k", "p", 8_500, 2), ("k", "p", 9_200, 3), ("k", "p", 9_800, 4)]
+    table.upsert(spark, spark.createDataFrame(batch, SCHEMA), clock_time=at(10_000))
+    # Cut at the watermark, 9 000: of each side the newest.
+    assert [(b.min_event_time, b.max_event_time) for b in table.log_bars()] == [(8_000, 8_500), (9_200, 9_800)]
+    table.upsert(spark, spark.createDataFrame([("l", "p", 10_300, 1)], SCHEMA), clock_time=at(10_400))
+    assert table.freshness().freshness == 7_999
+    first = table.plan_compaction(threshold=9_000)
+    assert isinstance(first, Plan)
+    table.execute_compaction(spark, first.instant)
+    assert rows(table.read_optimized(spark)) == {"k": (8_500, 2)}
+    assert table.freshness().freshness == 9_199
+    second = table.plan_compaction()  # threshold 9 400, between the two rows of one log file
+    assert isinstance(second, Plan)
+    table.execute_compaction(spark, second.instant)
+    assert rows(table.read_optimized(spark)) == {"k": (9_800, 4)}
+    assert table.freshness().freshness == 9_400
