@@ -34,6 +34,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.event_time import iso
 from hudi_assets.flights import Batch, FlightStream
+from hudi_assets.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.home import dagster_home, home, project_root
 from hudi_assets.report import duration
 from resources.catalog import Catalog
@@ -47,7 +48,6 @@ SENSOR = "event_time_trigger"
 MOR_TABLE, RO_SNAPSHOT, FRESHNESS, PLAN = (
     AssetKey(["flights", name]) for name in ("mor_table", "ro_snapshot", "freshness", "compaction_plan")
 )
-BATCH_HOURS = 3
 _MOST_FAILURES = 3
 _RESULTS = ("instant", "threshold", "logs_compacted", "logs_remaining", "rows_written", "seconds")
 
@@ -177,8 +177,11 @@ def start_over(driver: Driver, spark: SparkSession) -> None:
 
 def replay(days: int, console: Console, *, verify: bool) -> Summary:
     """The whole of it; raises DemoFailed when it cannot go on."""
-    batches = FlightStream(days=days, batch_hours=BATCH_HOURS).batches
     started = time.monotonic()
+    hours = window_hours(days)
+    recut = hours != stored_window()
+    store_window(hours)
+    batches = FlightStream(days=days, batch_hours=hours).batches
     with (home() / "run.log").open("a", buffering=1) as log, Driver(dagster_home(), log) as driver:
         abandoned = driver.fail_abandoned_runs()
         if abandoned:
@@ -187,9 +190,11 @@ def replay(days: int, console: Console, *, verify: bool) -> Summary:
         with _stderr_to(log):
             spark: SparkSession = SparkResource().spark_session
         done = committed()
-        todo = [batch for batch in batches if batch.id not in done]
+        todo = [] if recut else [batch for batch in batches if batch.id not in done]
         summary = Summary(days, _mode(done, todo))
-        console.print(_announcement(summary.mode, done, days), soft_wrap=True)
+        if recut and done:
+            console.print(f"{days} days are delivered in windows of {hours} h, the table's are others.")
+        console.print(_announcement(summary.mode, done, days, recut), soft_wrap=True)
         if summary.mode != "continued":
             start_over(driver, spark)
             todo = batches
@@ -218,11 +223,13 @@ def _mode(done: set[str], todo: Sequence[Batch]) -> str:
     return "continued" if todo else "started over"
 
 
-def _announcement(mode: str, done: set[str], days: int) -> str:
+def _announcement(mode: str, done: set[str], days: int, recut: bool) -> str:
     if mode == "new":
         return f"A new table at {table_path()}: {days} days of flights."
     if mode == "continued":
         return f"Continuing the table at {table_path()}: it holds {len(done)} batches."
+    if recut:
+        return f"Starting over with a new table at {table_path()}."
     return f"The table at {table_path()} holds all {days} days already: starting over with a new one."
 
 
