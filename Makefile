@@ -2,15 +2,18 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
+# make bench  against Apache Hudi, as ratios   (ROWS=400000 RUNS=3)
 # make sql    spark-sql on the same catalog
 
 DAYS ?= 14
 PORT ?= 3000
 ARGS ?=
+ROWS ?= 400000
+RUNS ?= 3
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-interop test-interop-slice lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-interop test-interop-slice bench lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -39,6 +42,11 @@ test-interop: setup
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m pytest -m "interop and not slow" $(ARGS)
+
+# The same work by the engine and by Apache Hudi, in turn: ratios. ROWS, RUNS.
+bench: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) python benchmarks/against_hudi.py --rows $(ROWS) --runs $(RUNS)
 
 lint: setup
 	@$(ENV) ruff check .

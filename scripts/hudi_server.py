@@ -75,6 +75,11 @@ class Server:
         frame.coalesce(1).write.mode("overwrite").parquet(request["out"])
         return {"schema": frame.schema.simpleString()}
 
+    def aggregate(self, request: Request) -> Answer:
+        """The one row that `expressions` make of one of Hudi's four queries."""
+        frame = self._spark.read.format("hudi").options(**query_options(request)).load(request["path"])
+        return {"row": list(frame.selectExpr(*request["expressions"]).collect()[0])}
+
     def compaction(self, request: Request) -> Answer:
         """`op` schedule, execute (what is pending), or run (plan and execute; without a plan, what is pending)."""
         options = {
