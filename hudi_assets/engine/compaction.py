@@ -13,7 +13,7 @@ from .config import WRITERS, TableConfig
 from .errors import Conflict, CorruptTable, InvalidInput
 from .event_time import EventTimeUnit
 from .execute import CompactionSpec, Executed, execute_operation
-from .layout_v6 import LayoutV6
+from .file_view import Layout
 from .lock import EXECUTE, table_lock, write_lock
 from .model import NO_THRESHOLD, Action, CompactionResult, NoPlan, Plan
 from .publish import Publisher
@@ -36,7 +36,7 @@ class Compactor:
 
     storage: Storage
     config: TableConfig
-    layout: LayoutV6
+    layout: Layout
     publisher: Publisher
 
     def _state(self) -> TableState:

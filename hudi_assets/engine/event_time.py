@@ -7,7 +7,7 @@ Units: a timestamp or date column needs none; a long or string column has one by
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import pyarrow as pa
@@ -167,8 +167,3 @@ def join_ranges(ranges: list[EventTimeRange]) -> EventTimeRange:
     lows = [r.min for r in ranges if r.min is not None]
     highs = [r.max for r in ranges if r.max is not None]
     return EventTimeRange(min(lows), max(highs)) if lows else EventTimeRange(None, None, "no records")
-
-
-def as_date(value: date) -> int:
-    """Midnight UTC of a date as epoch ms."""
-    return parse_time(datetime(value.year, value.month, value.day, tzinfo=UTC))

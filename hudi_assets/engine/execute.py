@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from . import avro_project
 from .commit_metadata import WriteStat
 from .errors import CorruptTable
-from .layout_v6 import LayoutV6
+from .file_view import Layout
 from .log_reader import CommittedInstants, LogScan, read_parquet, scan_logs
 from .merge import KEY, merge
 from .model import Operation, OperationResult
@@ -58,7 +58,7 @@ class CompactionSpec:
     """Everything a worker needs to execute one plan's operations."""
 
     reader: SliceReader
-    layout: LayoutV6
+    layout: Layout
     instant: str
     avro_schema: str  # with meta columns
 

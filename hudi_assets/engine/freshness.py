@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .event_time import iso
 from .model import Freshness, LogFile
 from .strategy import Summaries
 
@@ -63,10 +62,3 @@ def _lowest(logs: Iterable[LogFile], summaries: Summaries) -> tuple[int | None, 
             return None, f"the event times of {log.path} are unknown: {summary.reason}"
         lowest = summary.min_event_time if lowest is None else min(lowest, summary.min_event_time)
     return lowest, None
-
-
-def describe(freshness: Freshness) -> str:
-    """One line for people."""
-    if freshness.freshness is None:
-        return f"no promise: {freshness.reason}"
-    return f"every record up to {iso(freshness.freshness)} is in the read-optimized view"

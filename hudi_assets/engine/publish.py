@@ -19,7 +19,7 @@ from .errors import Conflict, CorruptTable, EnvironmentProblem
 from .file_view import Layout
 from .model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from .storage import Storage
-from .timeline import Timeline, format_instant, instant_ms
+from .timeline import Timeline, format_instant
 
 log = logging.getLogger(__name__)
 TEMP = ".hoodie/.temp"
@@ -182,6 +182,3 @@ def marked_files(storage: Storage, instant: str) -> list[str]:
 
 def system_now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-__all__ = ["Publisher", "instant_ms", "marked_files", "marker_path", "system_now_ms"]

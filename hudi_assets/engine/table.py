@@ -27,6 +27,7 @@ from .config import (
 )
 from .errors import InvalidInput, UnsupportedTable
 from .event_time import parse_latency, parse_time, to_micros, unit_of
+from .file_view import Layout
 from .freshness import compute_freshness
 from .layout_v6 import LayoutV6
 from .log_reader import event_time_columns
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 Time = int | str | datetime
 Latency = timedelta | str | int
-_LAYOUTS = {6: LayoutV6()}
+_LAYOUTS: Mapping[int, Layout] = {6: LayoutV6()}
 
 
 class HudiTable:
@@ -394,7 +395,7 @@ def _path(bar: LogBar) -> str:
     return f"{bar.partition}/{bar.name}" if bar.partition else bar.name
 
 
-def _layout(version: int, where: str) -> LayoutV6:
+def _layout(version: int, where: str) -> Layout:
     layout = _LAYOUTS.get(version)
     if layout is None:
         raise UnsupportedTable(

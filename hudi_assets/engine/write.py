@@ -26,8 +26,8 @@ from .delete_codec import DeleteRecord, encode_deletes
 from .delete_records import delete_records
 from .errors import Conflict, InvalidInput
 from .event_time import EventTimeUnit, range_of, to_micros
+from .file_view import Layout
 from .keys import bucket_file_id, bucket_ids, check_key_type, partition_paths, record_keys
-from .layout_v6 import LayoutV6
 from .log_codec import BlockType, HeaderKey, encode_block, with_min_event_time
 from .log_reader import count_deleted
 from .merge import KEY, deletes_in_commit_order
@@ -60,7 +60,7 @@ class WriteSpec:
 
     storage: Storage
     config: TableConfig
-    layout: LayoutV6
+    layout: Layout
     instant: str
     schema: pa.Schema  # with meta columns
     avro_schema: str  # with meta columns

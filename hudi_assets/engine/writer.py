@@ -14,8 +14,8 @@ from . import avro_project, spark
 from .commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from .config import TableConfig
 from .errors import Conflict, HudiAssetsError, InvalidInput
+from .file_view import Layout
 from .keys import bucket_ids, bucket_of
-from .layout_v6 import LayoutV6
 from .lock import write_lock
 from .model import Action, CommitResult, Freshness
 from .publish import Publisher, marked_files
@@ -49,7 +49,7 @@ class Writer:
 
     storage: Storage
     config: TableConfig
-    layout: LayoutV6
+    layout: Layout
     publisher: Publisher
     session: SparkSession
     freshness_of: Callable[[TableState], Freshness]
