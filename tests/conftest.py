@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine.spark import local_session
+from tests.local_session import LocalSession, install
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +32,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> LocalSession:
+    """The engine without Spark, in this process: for many small steps. See tests/local_session.py."""
+    return install(monkeypatch.setattr)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import avro_project
+from . import avro_project, spark
 from .commit_metadata import WriteStat
 from .errors import CorruptTable
 from .file_view import Layout
@@ -17,7 +17,6 @@ from .log_reader import CommittedInstants, LogScan, read_parquet, scan_logs
 from .merge import KEY, merge
 from .model import Operation, OperationResult
 from .publish import marker_path
-from .spark import write_token
 from .storage import Storage
 
 FILE_NAME = "_hoodie_file_name"
@@ -72,7 +71,7 @@ class Executed:
 def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     """Merge an operation's log files into a new base file; a marker stands before the file does."""
     rows, scan = spec.reader.read(op.base_file, op.log_files)
-    name = spec.layout.base_file_name(op.file_id, write_token(), spec.instant)
+    name = spec.layout.base_file_name(op.file_id, spark.write_token(), spec.instant)
     path = f"{op.partition}/{name}" if op.partition else name
     rows = rows.set_column(
         rows.schema.get_field_index(FILE_NAME),

@@ -167,6 +167,13 @@ class NoPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class NothingToDo:
+    """Why an action other than a compaction has nothing to do, in words a person reads."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogBar:
     """One log file as the event-time picture draws it: its range, and whether it remains."""
 

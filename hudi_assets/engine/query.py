@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from . import spark
 from .execute import SliceReader, SliceTask, read_slice
-from .spark import frame_from_tasks, spark_schema
 from .state import TableState
 
 if TYPE_CHECKING:
@@ -45,20 +45,12 @@ def snapshot_tasks(state: TableState) -> list[ReadTask]:
     ]
 
 
-def snapshot_frame(spark: SparkSession, state: TableState) -> DataFrame:
+def snapshot_frame(session: SparkSession, state: TableState) -> DataFrame:
     reader = slice_reader(state)
     slices = [task.slice for task in snapshot_tasks(state)]
-    return frame_from_tasks(spark, lambda task: read_slice(reader, task), slices, state.schema)
+    return spark.frame_from_tasks(session, lambda task: read_slice(reader, task), slices, state.schema)
 
 
-def read_optimized_frame(spark: SparkSession, state: TableState) -> DataFrame:
+def read_optimized_frame(session: SparkSession, state: TableState) -> DataFrame:
     """Spark's own Parquet reader on the newest base file of each group."""
-    files = [state.storage.uri(base.path) for base in state.view.base_files]
-    schema = spark_schema(state.schema)
-    if not files:
-        return spark.createDataFrame([], schema)
-    # Paths are names, not patterns (a partition value may hold brackets).
-    # Partition columns are in the files: values guessed from directory names must not shadow them.
-    return (
-        spark.read.schema(schema).option("recursiveFileLookup", "true").option("__globPaths__", "false").parquet(*files)
-    )
+    return spark.parquet_frame(session, [state.storage.uri(base.path) for base in state.view.base_files], state.schema)

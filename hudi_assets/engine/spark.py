@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,6 +85,11 @@ def _has_timezone() -> bool:
     return "timezone" in inspect.signature(to_arrow_schema).parameters
 
 
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """A DataFrame's schema in Arrow."""
+    return arrow_schema(frame.schema)
+
+
 def spark_schema(schema: pa.Schema) -> StructType:
     """An Arrow schema in Spark's types, every column nullable."""
     return from_arrow_schema(schema)
@@ -133,18 +139,62 @@ def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def map_partitions(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]) -> list[Any]:
-    """Run `function(batches, write token)` on each partition of a DataFrame; what each returned.
+def select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Some columns of a DataFrame, by name."""
+    return frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
 
-    The write token is Hudi's `<partition>-<stage>-<attempt>`, unique among attempts of a task.
+
+@contextmanager
+def cached(frame: DataFrame) -> Iterator[DataFrame]:
+    """The DataFrame, computed once for all uses inside the block."""
+    frame = frame.persist()
+    try:
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def map_batches(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Any]) -> list[Any]:
+    """What `function` returns for each partition of a DataFrame, as it lies."""
+    return _results(frame, lambda batches, token: function(batches))
+
+
+def map_groups(
+    spark: SparkSession,
+    frame: DataFrame,
+    keyed: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    added: pa.Schema,
+    by: Sequence[str],
+    function: Callable[[Iterator[pa.RecordBatch], str], Any],
+) -> list[Any]:
+    """`keyed` puts the columns `added` in front; then rows of equal `by` columns come together in one partition.
+
+    Returns what `function(batches, write token)` returned for each partition. The write token is Hudi's
+    `<partition>-<stage>-<attempt>`, unique among attempts of a task.
     """
+    target = StructType([*spark_schema(added).fields, *frame.schema.fields])
+    parts = spark.sparkContext.defaultParallelism
+    grouped = frame.mapInArrow(keyed, target).repartition(parts, *by)
+    return _results(grouped, function)
 
+
+def _results(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]) -> list[Any]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         outcome = capture(lambda token: function(iter(batches), token), write_token())
         yield pa.RecordBatch.from_pydict({"id": [0], "result": [_dumps(outcome)]}, _RESULT)
 
     rows = frame.mapInArrow(run, "id bigint, result binary").collect()
     return [unwrap(row["result"]) for row in rows]
+
+
+def parquet_frame(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
+    """Spark's own Parquet reader on some files. Their paths are names, not patterns (a value may hold brackets)."""
+    target = spark_schema(schema)
+    if not files:
+        return spark.createDataFrame([], target)
+    # Partition columns are in the files: values guessed from directory names must not shadow them.
+    reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
+    return reader.parquet(*files)
 
 
 def write_token() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from . import avro_schema as avro
+from . import spark as seam
 from .compaction import Compactor
 from .config import (
     CLOCK,
@@ -45,7 +46,6 @@ from .model import (
 from .publish import Publisher, system_now_ms
 from .query import ReadTask, read_optimized_frame, snapshot_frame, snapshot_tasks
 from .recover import recover
-from .spark import use_this_python
 from .state import TableState, check_no_metadata_table
 from .storage import Storage, open_storage
 from .timeline import instant_ms
@@ -188,7 +188,7 @@ class HudiTable:
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
     def _writer(self, spark: SparkSession) -> Writer:
-        use_this_python(spark)
+        seam.use_this_python(spark)
         return Writer(self._storage, self.config, self._layout, self._publisher, spark, self._freshness_of)
 
     def committed_batches(self) -> dict[str, str]:
@@ -221,7 +221,7 @@ class HudiTable:
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it."""
-        use_this_python(spark)
+        seam.use_this_python(spark)
         return self._compactor().execute(spark, instant)
 
     def _compactor(self) -> Compactor:
@@ -268,7 +268,7 @@ class HudiTable:
 
     def snapshot(self, spark: SparkSession) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
-        use_this_python(spark)
+        seam.use_this_python(spark)
         return snapshot_frame(spark, self.state())
 
     def snapshot_tasks(self) -> list[ReadTask]:
@@ -420,9 +420,7 @@ def _as_avro(schema: Any, table_name: str) -> str:
         json.loads(schema)
         return schema
     if not isinstance(schema, pa.Schema):
-        from .spark import arrow_schema
-
-        schema = arrow_schema(schema)
+        schema = seam.arrow_schema(schema)
     name, namespace = avro.record_name(table_name)
     return avro.arrow_to_avro_schema(schema, name, namespace)
 

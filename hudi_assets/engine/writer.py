@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
 
 from . import avro_project, spark
 from .commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
@@ -17,10 +15,12 @@ from .errors import Conflict, HudiAssetsError, InvalidInput
 from .file_view import Layout
 from .keys import bucket_ids, bucket_of
 from .lock import write_lock
+from .merge import KEY
 from .model import Action, CommitResult, Freshness
 from .publish import Publisher, marked_files
 from .query import slice_reader
 from .recover import clean_up
+from .row_checks import RowCount, count_rows
 from .state import META_COLUMNS, TableState, refuse_other_indexes
 from .storage import Storage
 from .write import (
@@ -36,10 +36,11 @@ from .write import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 WRITER_NAME = "hudi-assets"
 _LOCK_WAIT_S = 600.0
+_KEYED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (BUCKET, pa.int32())])
 _Work = Callable[[WriteSpec, Iterator[pa.RecordBatch], str], list[Written]]
 
 
@@ -64,21 +65,22 @@ class Writer:
         return batches
 
     def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
-        df = df.drop(*META_COLUMNS)
+        df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         data = self._state().data_schema
         self._check_schema(df, data)
         needed = {self.config.ordering_field, self.config.event_time_field or self.config.ordering_field}
         return self._commit(df, sorted(needed), "UPSERT", write_rows, clock_ms, batch_id)
 
     def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        given = spark.schema_of(df).names
         for name in (*self.config.record_key, *self.config.partition_fields):
-            if name not in df.columns:
+            if name not in given:
                 raise InvalidInput(f"Deletes need column {name!r}.", where=self.storage.base)
         ordering = self.config.ordering_field
         wanted = (*self.config.record_key, *self.config.partition_fields)
-        columns = list(dict.fromkeys((*wanted, ordering) if ordering in df.columns else wanted))
-        self._check_types(df.select(*columns))
-        return self._commit(df.select(*columns), [], "DELETE", write_deletes, clock_ms, batch_id)
+        df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
+        self._check_types(df)
+        return self._commit(df, [], "DELETE", write_deletes, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
 
@@ -86,52 +88,35 @@ class Writer:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
     def _check_schema(self, df: DataFrame, data: pa.Schema) -> None:
-        extra = [name for name in df.columns if name not in data.names]
+        found = spark.schema_of(df)
+        extra = [name for name in found.names if name not in data.names]
         if extra:
             raise InvalidInput(
                 f"The table has no column {extra[0]!r}.",
                 where=self.storage.base,
                 hint=f"It has: {', '.join(data.names)}.",
             )
-        check_fields(spark.arrow_schema(df.schema), self.config)
+        check_fields(found, self.config)
         self._check_types(df)
 
     def _check_types(self, df: DataFrame) -> None:
         data = self._state().data_schema
-        found = spark.arrow_schema(df.schema)
+        found = spark.schema_of(df)
         wanted = pa.schema([data.field(name).with_nullable(True) for name in found.names if name in data.names])
         avro_project.project(found.empty_table(), wanted)
 
     def _count_and_check(self, df: DataFrame, not_null: list[str]) -> int:
         """Count the rows; refuse null keys, ordering values and event times, and paths as partition values."""
-        faults: dict[str, Column] = {f"{name} (null)": sf.col(name).isNull() for name in not_null}
-        keys = [sf.col(name).isNull() | (sf.col(name).cast("string") == "") for name in self.config.record_key]
-        if self.config.complex_keys:
-            faults["record key (all fields are null or empty)"] = functools.reduce(lambda a, b: a & b, keys)
-        else:
-            faults[f"record key (null or empty {self.config.record_key[0]})"] = keys[0]
-        for name in self.config.partition_fields:
-            value = sf.col(name).cast("string")
-            path = value.isin(".", "..", ".hoodie")
-            if not self.config.url_encode:
-                path = path | value.contains("/")
-            faults[f"partition value in {name} that is one folder's name"] = path
-        # Hudi splits a key's text to find its bucket, and its versions split such keys differently.
-        mark = "," if self.config.complex_keys else ":"
-        for name in self.config.record_key:
-            faults[f"{name} that the bucket index can place (it holds {mark!r})"] = (
-                sf.col(name).cast("string").contains(mark)
+        config = self.config
+        counted: list[RowCount] = spark.map_batches(df, lambda batches: count_rows(batches, config, not_null))
+        total = sum(counted, RowCount())
+        for fault, rows in total.faults.items():
+            raise InvalidInput(
+                f"{rows} of {total.rows} rows have no {fault}.",
+                where=self.storage.base,
+                hint="Filter them out or fill them in; nothing was written.",
             )
-        sums = [sf.sum(sf.when(test, 1).otherwise(0)).alias(f"n{i}") for i, test in enumerate(faults.values())]
-        row = df.agg(sf.count(sf.lit(1)).alias("rows"), *sums).collect()[0]
-        for i, name in enumerate(faults):
-            if row[f"n{i}"]:
-                raise InvalidInput(
-                    f"{row[f'n{i}']} of {row['rows']} rows have no {name}.",
-                    where=self.storage.base,
-                    hint="Filter them out or fill them in; nothing was written.",
-                )
-        return int(row["rows"])
+        return total.rows
 
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
@@ -173,13 +158,10 @@ class Writer:
         if self.config.clock == "commit" and clock_ms is None:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
         self.storage.check_writable()
-        df = df.persist()
-        try:
-            rows = self._count_and_check(df, not_null)
+        with spark.cached(df) as rows_once:
+            rows = self._count_and_check(rows_once, not_null)
             with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
-                return self._locked_commit(df, rows, operation, work, clock_ms, batch_id)
-        finally:
-            df.unpersist()
+                return self._locked_commit(rows_once, rows, operation, work, clock_ms, batch_id)
 
     def _locked_commit(
         self,
@@ -248,10 +230,9 @@ class Writer:
         def keyed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return keyed_batches(batches, config)
 
-        with_keys = df.mapInArrow(keyed, _keyed_schema(df))
-        parts = self.session.sparkContext.defaultParallelism
-        shuffled = with_keys.repartition(parts, sf.col(PARTITION), sf.col(BUCKET))
-        results = spark.map_partitions(shuffled, lambda batches, token: work(spec, batches, token))
+        results = spark.map_groups(
+            self.session, df, keyed, _KEYED, (PARTITION, BUCKET), lambda batches, token: work(spec, batches, token)
+        )
         return [written for part in results for written in part]
 
     def _delete_strays(self, instant: str, written: list[Written]) -> None:
@@ -272,13 +253,6 @@ class Writer:
 
 def _chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
-
-
-def _keyed_schema(df: DataFrame) -> str:
-    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
-
-    head = [StructField("_hoodie_record_key", StringType()), StructField(PARTITION, StringType())]
-    return StructType([*head, StructField(BUCKET, IntegerType()), *df.schema.fields])  # type: ignore[return-value]
 
 
 def _targets(state: TableState) -> dict[tuple[str, int], Target]:

@@ -11,53 +11,38 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine import spark as seam
 from hudi_assets.engine.model import CompactionResult, Plan
 from hudi_assets.engine.query import read_task
 from hudi_assets.engine.storage import LocalStorage
 from tests.crash.faulty import Crash, DyingStorage
+from tests.local_session import Frame, LocalSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 THRESHOLD = 2_000
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
 Row = tuple[int, int, int]
 
 
-@pytest.fixture(autouse=True)
-def _tasks_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run_tasks(session: SparkSession, function: Callable[[Any], Any], tasks: Any) -> list[Any]:
-        return [function(task) for task in tasks]
-
-    def map_partitions(frame: DataFrame, function: Callable[..., Any]) -> list[Any]:
-        return [function(iter(frame.toArrow().to_batches()), "0-0-0")]
-
-    monkeypatch.setattr(seam, "run_tasks", run_tasks)
-    monkeypatch.setattr(seam, "map_partitions", map_partitions)
-
-
-def _frame(spark: SparkSession, first: int, ts: int) -> DataFrame:
-    return spark.createDataFrame(
-        [(i, ts + i, i * 10 + ts) for i in range(first, first + 6)], "id long, ts long, v long"
-    )
+def _frame(session: LocalSession, first: int, ts: int) -> Frame:
+    rows = [{"id": i, "ts": ts + i, "v": i * 10 + ts} for i in range(first, first + 6)]
+    return session.rows(rows, SCHEMA)
 
 
 def _at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-@pytest.fixture(scope="module")
-def seed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def path(session: LocalSession, tmp_path: Path) -> Path:
     """Two file groups with three log files each: two to compact at THRESHOLD, one to carry over."""
-    path = tmp_path_factory.mktemp("seed") / "table"
-    schema = _frame(spark, 0, 0).schema
+    path = tmp_path / "table"
     table = HudiTable.create(
         str(path),
-        schema,
+        SCHEMA,
         record_key=["id"],
         ordering_field="ts",
         buckets=2,
@@ -65,13 +50,8 @@ def seed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         data_latency="1s",
     )
     for number, ts in enumerate((1_000, 1_500, 9_000)):
-        table.upsert(spark, _frame(spark, number * 2, ts), clock_time=_at(ts + 1_000))
+        table.upsert(session, _frame(session, number * 2, ts), clock_time=_at(ts + 1_000))
     return path
-
-
-@pytest.fixture
-def path(seed: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(seed, tmp_path / "table"))
 
 
 def snapshot(table: HudiTable) -> set[Row]:
@@ -111,12 +91,12 @@ def no_strays(table: HudiTable) -> None:
     assert LocalStorage(table.path).list_directories(".hoodie/.temp") == []
 
 
-def test_write(spark: SparkSession, path: Path, tmp_path: Path) -> None:
+def test_write(session: LocalSession, path: Path, tmp_path: Path) -> None:
     before = snapshot(HudiTable.open(str(path)))
-    batch = _frame(spark, 3, 9_500)
+    batch = _frame(session, 3, 9_500)
 
     def write(table: HudiTable) -> None:
-        table.upsert(spark, batch, clock_time=_at(20_000), batch_id="b")
+        table.upsert(session, batch, clock_time=_at(20_000), batch_id="b")
 
     reference = HudiTable.open(str(shutil.copytree(path, tmp_path / "reference")))
     write(reference)
@@ -132,7 +112,7 @@ def test_write(spark: SparkSession, path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["hardlink", "symlink", "copy"])
-def test_plan(spark: SparkSession, path: Path, tmp_path: Path, mode: str) -> None:
+def test_plan(session: LocalSession, path: Path, tmp_path: Path, mode: str) -> None:
     properties = path / ".hoodie/hoodie.properties"
     properties.write_text(properties.read_text() + f"hudi_assets.carry.over={mode}\n")
     before = snapshot(HudiTable.open(str(path)))
@@ -154,20 +134,20 @@ def test_plan(spark: SparkSession, path: Path, tmp_path: Path, mode: str) -> Non
             planned = table.plan_compaction(threshold=THRESHOLD)
             assert isinstance(planned, Plan), where
             pending = planned
-        table.execute_compaction(spark, pending.instant)
+        table.execute_compaction(session, pending.instant)
         assert snapshot(table) == before, where
         assert all(table.exists(c.link) for c in table.carried_over())
         no_strays(table)
 
 
-def test_execute(spark: SparkSession, path: Path, tmp_path: Path) -> None:
+def test_execute(session: LocalSession, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     before = snapshot(table)
     plan = table.plan_compaction(threshold=THRESHOLD)
     assert isinstance(plan, Plan)
 
     def execute(victim: HudiTable) -> CompactionResult:
-        return victim.execute_compaction(spark, plan.instant)
+        return victim.execute_compaction(session, plan.instant)
 
     for copy, where in faults(path, tmp_path, execute):
         table = HudiTable.open(str(copy))

@@ -1,0 +1,152 @@
+"""Spark's part of the engine, done in this process on Arrow tables: a step of a test costs milliseconds then.
+
+`LocalSession` stands where a SparkSession stands. The engine's Spark seam (`engine/spark.py`) is replaced function
+by function; all else, down to what a worker runs, is the engine's own code. Tests with the `spark` marker run the
+seam itself.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_assets.engine import spark as seam
+
+
+class Frame:
+    """An Arrow table with the little of a DataFrame that tests ask of it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        return self.table
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    def count(self) -> int:
+        return len(self.table)
+
+
+class LocalSession:
+    """Stands for a SparkSession. `frame` makes what `upsert` and `delete` take."""
+
+    def __init__(self, partitions: int = 2) -> None:
+        self.partitions = partitions
+
+    def frame(self, table: pa.Table) -> Frame:
+        return Frame(table)
+
+    def rows(self, rows: Sequence[dict[str, Any]], schema: pa.Schema) -> Frame:
+        return Frame(pa.Table.from_pylist(list(rows), schema))
+
+
+class _Tokens:
+    """Write tokens as Spark's are: unique among attempts."""
+
+    number = 0
+    current = "0-0-0"
+
+    @classmethod
+    def next(cls, partition: int) -> str:
+        cls.number += 1
+        cls.current = f"{partition}-0-{cls.number}"
+        return cls.current
+
+
+def use_this_python(session: LocalSession) -> None:
+    return None
+
+
+def schema_of(frame: Frame) -> pa.Schema:
+    return frame.table.schema
+
+
+def select(frame: Frame, names: Sequence[str]) -> Frame:
+    return Frame(frame.table.select(list(names)))
+
+
+@contextmanager
+def cached(frame: Frame) -> Iterator[Frame]:
+    yield frame
+
+
+def map_batches(frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Any]) -> list[Any]:
+    return [function(iter(frame.table.to_batches()))]
+
+
+def map_groups(
+    session: LocalSession,
+    frame: Frame,
+    keyed: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    added: pa.Schema,
+    by: Sequence[str],
+    function: Callable[[Iterator[pa.RecordBatch], str], Any],
+) -> list[Any]:
+    batches = list(keyed(frame.table.to_batches()))
+    if not batches:
+        return [function(iter(()), _Tokens.next(0))]
+    table = pa.Table.from_batches(batches)
+    homes = pa.array(
+        [
+            zlib.crc32(repr(row).encode()) % session.partitions
+            for row in zip(*(table[n].to_pylist() for n in by), strict=True)
+        ]
+    )
+    results = []
+    for number in range(session.partitions):
+        part = table.filter(pc.equal(homes, number))
+        results.append(function(iter(part.to_batches()), _Tokens.next(number)))
+    return results
+
+
+def run_tasks(session: LocalSession, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    results = []
+    for number, task in enumerate(tasks):
+        _Tokens.next(number)
+        results.append(function(task))
+    return results
+
+
+def frame_from_tasks(
+    session: LocalSession, function: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[Any], schema: pa.Schema
+) -> Frame:
+    return Frame(pa.Table.from_batches([b for task in tasks for b in function(task)], schema))
+
+
+def parquet_frame(session: LocalSession, files: Sequence[str], schema: pa.Schema) -> Frame:
+    tables = [pq.ParquetFile(path).read(use_threads=False) for path in files]
+    return Frame(pa.concat_tables([t.select(schema.names).cast(schema) for t in tables] or [schema.empty_table()]))
+
+
+def write_token() -> str:
+    return _Tokens.current
+
+
+_REPLACED = (
+    use_this_python,
+    schema_of,
+    select,
+    cached,
+    map_batches,
+    map_groups,
+    run_tasks,
+    frame_from_tasks,
+    parquet_frame,
+    write_token,
+)
+
+
+def install(patch: Callable[[Any, str, Any], None] = setattr) -> LocalSession:
+    """Put these functions in the seam's place (for good, unless `patch` undoes it) and give a session."""
+    for function in _REPLACED:
+        patch(seam, function.__name__, function)
+    return LocalSession()
