@@ -1,6 +1,6 @@
-"""The four assets of a table. Each calls the engine once and says in its metadata what came of it.
+"""The assets of a table. Each calls the engine once and says in its metadata what came of it.
 
-    mor_table → compaction_plan → ro_snapshot → freshness
+    mor_table → compaction_plan → ro_snapshot → freshness → housekeeping
 
 `ro_snapshot` and `freshness` are made by one step. So a failed blocking check of `ro_snapshot` stops whoever
 reads the read-optimized view, and never the publishing of a freshness that has fallen back.
@@ -19,6 +19,7 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     Config,
+    DagsterInstance,
     DataVersion,
     MaterializeResult,
     MetadataValue,
@@ -31,16 +32,21 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine.compaction_plan import STRATEGY
-from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.engine.commit_metadata import WRITER
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.model import Freshness, NoPlan, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_assets.engine import HudiTable
+    from hudi_assets.engine.validate import Finding
 
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+PROMISED = "promised_ms"
+# Kinds of findings (engine.validate) on which nothing may be compacted.
+_DAMAGE = frozenset({"missing_file", "short_file", "phantom_slice", "missing_link", "link_differs"})
 _HOUR_MS = 3_600_000
 
 
@@ -79,6 +85,7 @@ class TableAssets:
     sensor_name: str
     sensor_interval: int
     sensor_running: bool
+    external: bool
 
     def key(self, asset_name: str) -> AssetKey:
         return AssetKey([self.name, asset_name])
@@ -107,9 +114,9 @@ class CompactionConfig(Config):
     threshold: str | None = None
     """Event time up to which to compact: ISO-8601 (UTC if it names no zone) or epoch milliseconds."""
     data_latency: str | None = None
-    """From event to commit, as `2h`, for this run only."""
+    """From event to commit, as `2h`, or `auto`, for this run only."""
     dry_run: bool = False
-    """Show the plan and write nothing."""
+    """Show the plan, and what each threshold would cost; write nothing."""
 
 
 def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
@@ -190,7 +197,9 @@ def external_table_asset(table: TableAssets) -> AssetsDefinition:
         stats = hudi.stats()
         return ObserveResult(
             data_version=DataVersion(stats.last_commit or "none"),
-            metadata=report.stats_metadata(stats, hudi.now_ms()) | report.schema_metadata(hudi),
+            metadata=report.stats_metadata(stats, hudi.now_ms())
+            | report.latency_metadata(hudi)
+            | report.schema_metadata(hudi),
         )
 
     # A source asset; Definitions takes both, the type says only one.
@@ -214,13 +223,17 @@ def compaction_plan_asset(table: TableAssets) -> AssetsDefinition:
         hudi = table.open(context)
         for sentence in () if config.dry_run else hudi.recover():
             context.log.warning(sentence)
+        if not config.dry_run:
+            _refuse_damage(hudi)
         plan = _pending_or_new_plan(context, hudi, config)
+        # With a plan pending no other can be made, at whatever threshold.
+        curve = hudi.cost_curve() if config.dry_run and hudi.pending_plan() is None else ()
         if isinstance(plan, NoPlan):
-            _observe(context, f"Nothing to compact: {plan.reason}", {})
+            observe(context, f"Nothing to compact: {plan.reason}", report.cost_metadata(curve))
             return
-        metadata = report.plan_metadata(hudi, plan)
+        metadata = report.plan_metadata(hudi, plan, config.data_latency)
         if config.dry_run:
-            _observe(context, "Dry run: this plan was not published.", metadata)
+            observe(context, "Dry run: this plan was not published.", metadata | report.cost_metadata(curve))
             return
         yield MaterializeResult(metadata=metadata)
 
@@ -271,7 +284,9 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
         if freshness in context.selected_asset_keys:
             promise = hudi.freshness()
             properties = context.resources.catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
-            yield MaterializeResult(freshness, metadata=report.freshness_metadata(hudi, promise, properties))
+            metadata = report.freshness_metadata(hudi, promise, properties)
+            metadata |= {PROMISED: highest_promise(context.instance, freshness, promise)}
+            yield MaterializeResult(freshness, metadata=metadata)
 
     return read_optimized
 
@@ -279,7 +294,45 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
 def unfinished_plan(hudi: "HudiTable") -> Plan | None:
     """Our own plan that is published and not executed yet. Those of other engines are theirs to execute."""
     pending = hudi.pending_plan()
-    return pending if pending is not None and pending.strategy == STRATEGY else None
+    return pending if pending is not None and WRITER in pending.extra_metadata else None
+
+
+def highest_promise(instance: DagsterInstance, key: AssetKey, promise: Freshness) -> int | None:
+    """The highest freshness (epoch ms) that readers were told, this one included; None where there was none.
+
+    Late data makes the freshness fall back, and what has come late is told by what was promised before. What
+    was promised on a compaction that has been rolled back since is forgotten.
+    """
+    earlier = latest_metadata(instance, key)
+    told, instant = earlier.get(PROMISED), earlier.get("instant")
+    undone = isinstance(instant, str) and instant != "none" and instant > (promise.instant or "")
+    known = [] if undone or not isinstance(told, int) else [told]
+    return max([*known, *([] if promise.freshness is None else [promise.freshness])], default=None)
+
+
+def latest_metadata(instance: DagsterInstance, key: AssetKey) -> dict[str, Any]:
+    """Metadata of the asset's last materialization; empty where there was none."""
+    event = instance.get_latest_materialization_event(key)
+    if event is None or event.asset_materialization is None:
+        return {}
+    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
+
+def _refuse_damage(hudi: "HudiTable") -> None:
+    """Raises `CorruptTable` where files of the newest slices are not there as they were written.
+
+    A compaction would merge what is left of them, and after it nothing would show that rows are gone.
+    """
+    for finding in lasting_findings(hudi):
+        if finding.kind in _DAMAGE:
+            raise CorruptTable(finding.what, where=f"{hudi.path}: {finding.path}", hint=finding.hint)
+
+
+def lasting_findings(hudi: "HudiTable") -> list["Finding"]:
+    """What `validate` finds twice: beside running writers, one look may fall between two of their steps."""
+    first = hudi.validate()
+    again = set(hudi.validate()) if first else set()
+    return [finding for finding in first if finding in again]
 
 
 def _pending_or_new_plan(context: AssetExecutionContext, hudi: "HudiTable", config: CompactionConfig) -> Plan | NoPlan:
@@ -291,7 +344,7 @@ def _pending_or_new_plan(context: AssetExecutionContext, hudi: "HudiTable", conf
     return hudi.plan_compaction(threshold=config.threshold, data_latency=config.data_latency, dry_run=config.dry_run)
 
 
-def _observe(context: AssetExecutionContext, reason: str, metadata: dict[str, Any]) -> None:
+def observe(context: AssetExecutionContext, reason: str, metadata: dict[str, Any]) -> None:
     context.log.info(reason)
     context.log_event(AssetObservation(context.asset_key, metadata={"reason": MetadataValue.text(reason)} | metadata))
 

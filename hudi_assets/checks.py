@@ -20,14 +20,18 @@ from dagster import (
     asset_check,
 )
 
-from hudi_assets.assets import TableAssets
-from hudi_assets.engine.event_time import iso
+from hudi_assets.assets import PROMISED, TableAssets, lasting_findings, latest_metadata
+from hudi_assets.engine.event_time import duration, iso
+from hudi_assets.engine.lateness import LateLog
 from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile
 from hudi_assets.engine.storage import Storage, open_storage
-from hudi_assets.report import MAX_ROWS, duration
+from hudi_assets.engine.validate import Finding
+from hudi_assets.report import MAX_ROWS
 
 FRESHNESS_METADATA = "freshness_ms"
 _MAGIC = b"#HUDI#"
+# Kinds of findings that change no answer.
+_LEFTOVERS = frozenset({"unfinished", "guard", "orphan", "markers", "unknown_file"})
 
 
 def find_pre_threshold_logs(bars: Iterable[LogBar], threshold: int) -> list[str]:
@@ -78,9 +82,36 @@ def find_beyond_slo(freshness: Freshness, now: int, slo: int) -> list[str]:
     return [f"{duration(behind)} behind the clock, allowed are {duration(slo)}"] if behind > slo else []
 
 
+def find_late(logs: Iterable[LateLog]) -> list[str]:
+    """Log files with records that came after a freshness at or above them was published."""
+    return [
+        f"{log.file}: {log.records} late records of commit {', '.join(log.instants)}, the first of "
+        f"{iso(log.min_event_time)}"
+        for log in logs
+        if log.records
+    ]
+
+
+def describe(findings: Iterable[Finding]) -> tuple[list[str], AssetCheckSeverity]:
+    """Findings of `validate` in words, and whether any of them changes what queries answer.
+
+    What a dead process left is a warning: it changes no answer, and is mended by the next run.
+    """
+    found = list(findings)
+    error = any(one.kind not in _LEFTOVERS for one in found)
+    words = [f"{one.kind}: {one.path}: {one.what} {one.hint}" for one in found]
+    return words, AssetCheckSeverity.ERROR if error else AssetCheckSeverity.WARN
+
+
 def table_checks(table: TableAssets) -> list[AssetChecksDefinition]:
     """The checks of one table, on `ro_snapshot` and `freshness`."""
-    checks = [_no_pre_threshold_logs(table), _carried_over_logs_resolve(table), _ro_complete(table)]
+    checks = [
+        _no_pre_threshold_logs(table),
+        _carried_over_logs_resolve(table),
+        _files_match_timeline(table),
+        _ro_complete(table),
+        _no_late_records(table),
+    ]
     if table.freshness_slo_ms is not None:
         checks.append(_freshness_within_slo(table, table.freshness_slo_ms))
     return checks
@@ -117,6 +148,43 @@ def _carried_over_logs_resolve(table: TableAssets) -> AssetChecksDefinition:
         return _result(find_unresolved(open_storage(hudi.path), carried), {"carried_over_logs": len(carried)})
 
     return carried_over_logs_resolve
+
+
+def _files_match_timeline(table: TableAssets) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("ro_snapshot"),
+        name="files_match_timeline",
+        blocking=True,
+        description=(
+            "The files are those that the timeline says: none is missing, short or there twice, and no file of "
+            "an instant that is on no timeline hides another. What a dead process left is only a warning."
+        ),
+        required_resource_keys={table.resource_key},
+    )
+    def files_match_timeline(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        words, severity = describe(lasting_findings(table.open(context)))
+        return _result(words, {}, severity)
+
+    return files_match_timeline
+
+
+def _no_late_records(table: TableAssets) -> AssetChecksDefinition:
+    @asset_check(
+        asset=table.key("freshness"),
+        name="no_late_records",
+        description=(
+            "No record lies at or below a freshness that was published before it came. Such records are out of the "
+            "read-optimized view until the next compaction."
+        ),
+        required_resource_keys={table.resource_key},
+    )
+    def no_late_records(context: AssetCheckExecutionContext) -> AssetCheckResult:
+        promised = latest_metadata(context.instance, table.key("freshness")).get(PROMISED)
+        if not isinstance(promised, int):
+            return _result([], {"reason": "no freshness was published yet: nothing can be late"})
+        return _result(find_late(table.open(context).late_records(promised)), {"promised": iso(promised)})
+
+    return no_late_records
 
 
 def _ro_complete(table: TableAssets) -> AssetChecksDefinition:
@@ -157,11 +225,8 @@ def _freshness_within_slo(table: TableAssets, slo: int) -> AssetChecksDefinition
 
 def published_freshness(instance: DagsterInstance, key: AssetKey) -> int | None:
     """The freshness (epoch ms) of the asset's last materialization; None when none was promised."""
-    event = instance.get_latest_materialization_event(key)
-    if event is None or event.asset_materialization is None:
-        return None
-    value = event.asset_materialization.metadata.get(FRESHNESS_METADATA)
-    return value.value if value is not None and isinstance(value.value, int) else None
+    value = latest_metadata(instance, key).get(FRESHNESS_METADATA)
+    return value if isinstance(value, int) else None
 
 
 def _result(

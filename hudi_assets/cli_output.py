@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
-from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.cost import CostPoint
+from hudi_assets.engine.event_time import duration, iso
+from hudi_assets.engine.latency import ObservedLatency
+from hudi_assets.engine.validate import Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,11 +37,13 @@ def print_text(text: str) -> None:
     OUT.print(text, markup=False, soft_wrap=True)
 
 
-def show_nothing_to_do(reason: str, as_json: bool) -> None:
+def show_nothing_to_do(reason: str, as_json: bool, curve: Sequence[CostPoint] = ()) -> None:
+    """The reason, and for a dry run what other thresholds would cost."""
     if as_json:
-        print_json({"nothing_to_do": reason})
+        print_json({"nothing_to_do": reason, **({"cost_curve": _curve_json(curve)} if curve else {})})
     else:
         print_text(f"Nothing to do: {reason.rstrip('.')}.")
+        _print_curve(curve)
 
 
 def show_error(error: HudiAssetsError, as_json: bool) -> None:
@@ -54,24 +60,27 @@ def show_error(error: HudiAssetsError, as_json: bool) -> None:
 # -- status and freshness -------------------------------------------------------------------------
 
 
-def show_status(path: str, stats: Stats, as_json: bool) -> None:
+def show_status(path: str, stats: Stats, learned: ObservedLatency | None, as_json: bool, *, auto: bool = False) -> None:
+    """`learned`: the data latency's evidence, where the table's is to be learned (`auto`)."""
     if as_json:
-        print_json(_status_json(stats))
+        print_json({**_status_json(stats), **_latency_json(learned, auto=auto)})
         return
-    base_files = f"{stats.base_files} in {stats.file_groups} file groups, {_size(stats.base_bytes)}"
+    base_files = f"{stats.base_files} in {stats.file_groups} file groups, {size_of(stats.base_bytes)}"
     remaining = (
-        f"{stats.remaining_log_files} in {stats.remaining_file_slices} file slices, {_size(stats.remaining_bytes)}"
+        f"{stats.remaining_log_files} in {stats.remaining_file_slices} file slices, {size_of(stats.remaining_bytes)}"
     )
     _print_facts(
         {
             "table": f"{path} (version {stats.table_version})",
             **_freshness_facts(stats.freshness),
+            **_latency_facts(learned, auto=auto),
             "base files": base_files,
             "remaining log files": remaining,
             "pending compactions": ", ".join(stats.pending) or "none",
             "last compaction": stats.last_compaction or "none",
             "last commit": stats.last_commit or "none",
             "inflight writes": ", ".join(stats.inflight_writes) or "none",
+            **({"orphans": f"{len(stats.orphans)} files of no instant (recover)"} if stats.orphans else {}),
         }
     )
 
@@ -91,14 +100,15 @@ def _status_json(stats: Stats) -> dict[str, Any]:
         "last_compaction": stats.last_compaction,
         "last_commit": stats.last_commit,
         "inflight_writes": list(stats.inflight_writes),
+        "orphans": list(stats.orphans),
     }
 
 
-def show_freshness(promise: Freshness, as_json: bool) -> None:
+def show_freshness(promise: Freshness, learned: ObservedLatency | None, as_json: bool, *, auto: bool = False) -> None:
     if as_json:
-        print_json(_freshness_json(promise))
+        print_json({**_freshness_json(promise), **_latency_json(learned, auto=auto)})
     else:
-        _print_facts(_freshness_facts(promise))
+        _print_facts(_freshness_facts(promise) | _latency_facts(learned, auto=auto))
 
 
 def _freshness_json(promise: Freshness) -> dict[str, Any]:
@@ -125,18 +135,39 @@ def _freshness_facts(promise: Freshness) -> dict[str, str]:
     }
 
 
+def _latency_json(learned: ObservedLatency | None, *, auto: bool) -> dict[str, Any]:
+    """Only where the latency is to be learned; null where nothing was learned yet."""
+    return {"learned_latency": None if learned is None else asdict(learned)} if auto else {}
+
+
+def _latency_facts(learned: ObservedLatency | None, *, auto: bool) -> dict[str, str]:
+    if not auto:
+        return {}
+    if learned is None:
+        return {"learned latency": "none yet"}
+    unknown = f", {learned.unknown} more without known event times" if learned.unknown else ""
+    return {
+        "learned latency": f"{duration(learned.latency_ms)} for {learned.quantile:g} of {learned.records:,} records, "
+        f"{duration(learned.max_ms)} for all",
+        "learned from": f"{learned.log_files} log files of {learned.commits} commits, "
+        f"{learned.first_instant} to {learned.last_instant}{unknown}",
+    }
+
+
 # -- plans and compactions ------------------------------------------------------------------------
 
 
-def show_plan(plan: Plan, happened: str, as_json: bool, *, dry_run: bool) -> None:
-    """`happened` completes the sentence "Compaction 2013… …"."""
+def show_plan(
+    plan: Plan, happened: str, as_json: bool, *, dry_run: bool = False, curve: Sequence[CostPoint] = ()
+) -> None:
+    """`happened` completes the sentence "Compaction 2013… …". `curve`: what other thresholds would cost."""
     if as_json:
-        print_json(_plan_json(plan, dry_run=dry_run))
+        print_json(_plan_json(plan, dry_run=dry_run) | ({"cost_curve": _curve_json(curve)} if dry_run else {}))
         return
     logs = sum(len(op.log_files) for op in plan.operations)
     kept = sum(len(op.carried_over) for op in plan.operations)
     print_text(
-        f"Compaction {plan.instant} {happened}: event times up to {iso(plan.threshold)}, "
+        f"Compaction {plan.instant} {happened}: {_reach(plan)}, "
         f"{logs} log files in {len(plan.operations)} file groups, {kept} log files remain."
     )
     grid = Table("partition", "file group", "log files", "remain")
@@ -145,6 +176,36 @@ def show_plan(plan: Plan, happened: str, as_json: bool, *, dry_run: bool) -> Non
     OUT.print(grid, markup=False)
     if len(plan.operations) > _SHOWN_OPERATIONS:
         print_text(f"… and {len(plan.operations) - _SHOWN_OPERATIONS} more (--json shows all)")
+    _print_curve(curve)
+
+
+def _reach(plan: Plan) -> str:
+    return plan.strategy.rsplit(".", 1)[-1] if plan.claims is None else f"event times up to {iso(plan.claims)}"
+
+
+def _curve_json(curve: Sequence[CostPoint]) -> list[dict[str, Any]]:
+    return [{**asdict(point), "threshold": iso(point.threshold), "freshness": iso(point.freshness)} for point in curve]
+
+
+def _print_curve(curve: Sequence[CostPoint]) -> None:
+    if not curve:
+        return
+    print_text("What a compaction would cost at each threshold:")
+    # Narrow enough for 80 columns: a time that is cut off is of no use.
+    grid = Table(box=None, pad_edge=False)
+    for heading in ("threshold", "freshness then"):
+        grid.add_column(heading, min_width=24)
+    for heading in ("to rewrite", "logs", "groups"):
+        grid.add_column(heading, justify="right")
+    for point in curve:
+        grid.add_row(
+            iso(point.threshold),
+            iso(point.freshness) or "none",
+            size_of(point.bytes_to_rewrite),
+            str(point.log_files),
+            str(point.file_groups),
+        )
+    OUT.print(grid, markup=False)
 
 
 def _plan_json(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
@@ -160,7 +221,7 @@ def _plan_json(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
     ]
     return {
         "instant": plan.instant,
-        "threshold": iso(plan.threshold),
+        "threshold": iso(plan.claims),
         "strategy": plan.strategy,
         "dry_run": dry_run,
         "operations": operations,
@@ -187,6 +248,14 @@ def show_result(result: CompactionResult, promise: Freshness, as_json: bool) -> 
         f"{result.logs_remaining} log files remain."
     )
     _print_facts(_freshness_facts(promise))
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    if not findings:
+        print_text("All is as the timeline says.")
+    for one in findings:
+        print_text(f"{one.kind}: {one.path}")
+        print_text(f"  {one.what} {one.hint}")
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -221,7 +290,8 @@ def _print_facts(facts: Mapping[str, str]) -> None:
         print_text(f"{name:<{width}}  {value}")
 
 
-def _size(count: int) -> str:
+def size_of(count: int) -> str:
+    """`12 B`, `1.5 MiB`."""
     if count < 1024:
         return f"{count} B"
     size = float(count)

@@ -11,7 +11,7 @@ import importlib
 from typing import Any
 
 from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hudi_assets.assets import (
     BatchSource,
@@ -23,7 +23,9 @@ from hudi_assets.assets import (
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
+from hudi_assets.engine.config import AUTO
 from hudi_assets.engine.event_time import parse_latency
+from hudi_assets.housekeeping import housekeeping_asset
 from hudi_assets.sensors import compaction_job, event_time_trigger
 from resources.table import TableResource
 
@@ -69,7 +71,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     clock: str = "system"
 
     data_latency: str | None = None
-    """From event to commit, as `2h`: everything older is committed. None: the table's own."""
+    """From event to commit, as `2h`: everything older is committed. `auto`: learned. None: the table's own."""
     compact_every: str = "1h"
     """By how much, in event time, the threshold moves on before the sensor asks for a compaction."""
     freshness_slo: str | None = None
@@ -91,8 +93,8 @@ class HudiTableComponent(Component, Model, Resolvable):
 
     @field_validator("data_latency", "compact_every", "freshness_slo")
     @classmethod
-    def _is_a_latency(cls, text: str | None) -> str | None:
-        if text is not None:
+    def _is_a_latency(cls, text: str | None, info: ValidationInfo) -> str | None:
+        if text is not None and not (info.field_name == "data_latency" and text == AUTO):
             parse_latency(text)
         return text
 
@@ -107,7 +109,12 @@ class HudiTableComponent(Component, Model, Resolvable):
         checks = table_checks(table)
         job = compaction_job(table)
         return Definitions(
-            assets=[self._mor_table(table), compaction_plan_asset(table), read_optimized_assets(table)],
+            assets=[
+                self._mor_table(table),
+                compaction_plan_asset(table),
+                read_optimized_assets(table),
+                housekeeping_asset(table),
+            ],
             asset_checks=checks,
             jobs=[job],
             sensors=[event_time_trigger(table, job)],
@@ -131,6 +138,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             sensor_name=self.sensor.name or f"{self.name}_event_time_trigger",
             sensor_interval=self.sensor.minimum_interval_seconds,
             sensor_running=self.sensor.running,
+            external=self.external,
         )
 
     def _resource(self) -> TableResource:

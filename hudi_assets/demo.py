@@ -32,11 +32,10 @@ from rich.table import Table
 from hudi_assets.driver import Driver, Tick
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.event_time import duration, iso
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.home import dagster_home, home, project_root
-from hudi_assets.report import duration
 from resources.catalog import Catalog
 from resources.spark import SparkResource
 
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SENSOR = "event_time_trigger"
-MOR_TABLE, RO_SNAPSHOT, FRESHNESS, PLAN = (
-    AssetKey(["flights", name]) for name in ("mor_table", "ro_snapshot", "freshness", "compaction_plan")
+MOR_TABLE, RO_SNAPSHOT, FRESHNESS, PLAN, HOUSEKEEPING = (
+    AssetKey(["flights", name]) for name in ("mor_table", "ro_snapshot", "freshness", "compaction_plan", "housekeeping")
 )
 _MOST_FAILURES = 3
 _RESULTS = ("instant", "threshold", "logs_compacted", "logs_remaining", "rows_written", "seconds")
@@ -109,10 +108,10 @@ class Replay:
     def _note(self, run: DagsterRun, batch: Batch) -> None:
         self._note_checks(run)
         compacted = self._metadata(run, RO_SNAPSHOT)
-        if not compacted:
-            self.summary.fallbacks_published += 1
-            return
         promised = self._metadata(run, FRESHNESS)
+        if not compacted:
+            self.summary.fallbacks_published += bool(promised)
+            return
         entry = {name: compacted[name] for name in _RESULTS}
         entry |= {"freshness": promised["freshness"], "why": run.tags.get("hudi_assets/reason")}
         if self.oracle is not None:
@@ -172,7 +171,7 @@ def start_over(driver: Driver, spark: SparkSession) -> None:
     """Remove the table, its views, and what the instance knows of its assets. Runs and ticks stay."""
     Catalog().remove(spark, ro="flights_ro", rt="flights_rt")
     shutil.rmtree(table_path(), ignore_errors=True)
-    driver.instance.wipe_assets([MOR_TABLE, PLAN, RO_SNAPSHOT, FRESHNESS])
+    driver.instance.wipe_assets([MOR_TABLE, PLAN, RO_SNAPSHOT, FRESHNESS, HOUSEKEEPING])
 
 
 def replay(days: int, console: Console, *, verify: bool) -> Summary:

@@ -17,12 +17,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from PIL import Image
 
-from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.config import AUTO
+from hudi_assets.engine.event_time import duration, iso
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hudi_assets.engine import HudiTable
+    from hudi_assets.engine.archive import ArchiveResult
+    from hudi_assets.engine.clean_execute import CleanResult
+    from hudi_assets.engine.cost import CostPoint
     from hudi_assets.engine.model import (
         CommitResult,
         CompactionResult,
@@ -40,19 +44,6 @@ _MAX_BARS = 600
 _DAY_MS = 86_400_000
 
 Metadata = dict[str, Any]
-
-
-def duration(ms: int) -> str:
-    """`1 d 2 h`, `45 min`, `3.2 s`; the two largest units."""
-    sign, rest = ("-" if ms < 0 else ""), abs(ms)
-    if rest < 60_000:
-        return f"{sign}{rest / 1000:g} s"
-    parts = []
-    for name, size in (("d", _DAY_MS), ("h", 3_600_000), ("min", 60_000)):
-        count, rest = divmod(rest, size)
-        if count:
-            parts.append(f"{count} {name}")
-    return sign + " ".join(parts[:2])
 
 
 def commit_metadata(result: CommitResult, *, delivered: int, already: bool) -> Metadata:
@@ -109,14 +100,14 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
     return found | {"freshness_ms": promise.freshness, "lag": duration(lag), "lag_seconds": lag / 1000}
 
 
-def plan_metadata(hudi: HudiTable, plan: Plan) -> Metadata:
+def plan_metadata(hudi: HudiTable, plan: Plan, data_latency: str | None = None) -> Metadata:
     """A plan before its execution: what it takes, what remains, and the picture of both."""
     stats = hudi.stats()
     return {
-        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, f"{hudi.config.name}: planned"),
+        "picture": picture_metadata(hudi.log_bars(plan), plan.claims, f"{hudi.config.name}: planned"),
         **stats_metadata(stats, hudi.now_ms()),
-        "threshold": iso(plan.threshold),
-        "threshold_ms": plan.threshold,
+        **latency_metadata(hudi, data_latency),
+        **_threshold_metadata(plan),
         "instant": plan.instant,
         "strategy": plan.strategy,
         "logs_to_compact": sum(len(operation.log_files) for operation in plan.operations),
@@ -132,13 +123,12 @@ def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -
     files = hudi.read_optimized_files()
     title = f"{hudi.config.name}: compaction {result.instant}"
     return {
-        "picture": picture_metadata(hudi.log_bars(plan), plan.threshold, title),
+        "picture": picture_metadata(hudi.log_bars(plan), plan.claims, title),
         **stats_metadata(stats, hudi.now_ms()),
         "dagster/row_count": count_rows(files),
         **schema_metadata(hudi),
         "instant": result.instant,
-        "threshold": iso(plan.threshold),
-        "threshold_ms": plan.threshold,
+        **_threshold_metadata(plan),
         "logs_compacted": result.logs_compacted,
         "logs_remaining": result.logs_remaining,
         "rows_written": result.rows,
@@ -148,11 +138,99 @@ def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -
     }
 
 
+def _threshold_metadata(plan: Plan) -> Metadata:
+    """A plan of Hudi's strategies has no threshold."""
+    if plan.claims is None:
+        return {"threshold": "none"}
+    return {"threshold": iso(plan.claims), "threshold_ms": plan.claims}
+
+
+def latency_metadata(hudi: HudiTable, given: str | None = None) -> Metadata:
+    """The learned data latency with its evidence, where it is to be learned; else nothing."""
+    if given != AUTO and (given is not None or not hudi.config.data_latency_auto):
+        return {}
+    learned = hudi.observed_latency()
+    if learned is None:
+        return {"learned_latency": "none yet: no commit says when its records happened"}
+    return {
+        "learned_latency": f"{duration(learned.latency_ms)}, which {learned.quantile:g} of the records kept to",
+        "learned_latency_ms": learned.latency_ms,
+        "learned_from": f"{learned.log_files} log files of {learned.commits} commits with {learned.records} records, "
+        f"{learned.first_instant} to {learned.last_instant}; {learned.unknown} more without known event times",
+        "longest_latency": duration(learned.max_ms),
+    }
+
+
+def cost_metadata(curve: Sequence[CostPoint]) -> Metadata:
+    """What a compaction would cost at each possible threshold, as a table and a picture; empty without points."""
+    if not curve:
+        return {}
+    records = [
+        TableRecord(
+            {
+                "threshold": iso(point.threshold) or "",
+                "bytes_to_rewrite": point.bytes_to_rewrite,
+                "log_files": point.log_files,
+                "file_groups": point.file_groups,
+                "freshness": iso(point.freshness) or "none",
+            }
+        )
+        for point in curve
+    ]
+    types = {
+        "threshold": "string",
+        **dict.fromkeys(("bytes_to_rewrite", "log_files", "file_groups"), "int"),
+        "freshness": "string",
+    }
+    encoded = base64.b64encode(cost_picture(curve)).decode()
+    return {
+        "cost_curve": _table(records, types),
+        "cost_picture": MetadataValue.md(f"![bytes to rewrite by threshold](data:image/png;base64,{encoded})"),
+    }
+
+
+def cost_picture(curve: Sequence[CostPoint]) -> bytes:
+    """Bytes to rewrite over the threshold as steps, and the freshness that each step reaches, as PNG."""
+    figure = Figure(figsize=(9.5, 3.2), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    days = [_days(point.threshold) for point in curve]
+    megabytes = [point.bytes_to_rewrite / 1e6 for point in curve]
+    axes.step(days, megabytes, where="post", color=_COMPACTED, linewidth=1.6, label="threshold")
+    fresh = [(_days(p.freshness), p.bytes_to_rewrite / 1e6) for p in curve if p.freshness is not None]
+    axes.plot([x for x, _ in fresh], [y for _, y in fresh], "o", color=_REMAINING, markersize=4, label="freshness then")
+    axes.set_ylabel("MB to rewrite")
+    axes.set_ylim(bottom=0)
+    _time_axis(axes)
+    axes.legend(fontsize=8, frameon=False)
+    return _png(figure)
+
+
+def recovery_metadata(recovered: Sequence[str]) -> Metadata:
+    return {"recovered": "\n".join(recovered)} if recovered else {}
+
+
+def clean_metadata(result: CleanResult) -> Metadata:
+    return {
+        "clean": result.instant or "none",
+        "files_deleted": len(result.deleted),
+        "bytes_deleted": result.bytes_deleted,
+        "earliest_retained": result.earliest_retained or "none",
+    }
+
+
+def archive_metadata(result: ArchiveResult) -> Metadata:
+    return {
+        "archive": result.file or "completed what an earlier run had begun",
+        "instants_archived": len(result.instants),
+    }
+
+
 def freshness_metadata(hudi: HudiTable, promise: Freshness, properties: Mapping[str, str]) -> Metadata:
     rows = "\n".join(f"| `{key}` | `{value}` |" for key, value in properties.items())
     return {
         **stats_metadata(hudi.stats(), hudi.now_ms()),
         **promise_metadata(promise, hudi.now_ms()),
+        **latency_metadata(hudi),
         "published_properties": MetadataValue.md(f"| property | value |\n|---|---|\n{rows}"),
     }
 
@@ -257,13 +335,7 @@ def _draw_bars(axes: Axes, bars: Sequence[LogBar]) -> None:
 
 def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str, *, unknown: int) -> None:
     axes.set_title(title, loc="left", fontsize=11)
-    axes.set_xlabel("event time (UTC)")
-    axes.xaxis_date()
-    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
+    _time_axis(axes)
     _mark_partitions(axes, bars)
     compacted = sum(bar.compacted for bar in bars)
     entries = [
@@ -275,6 +347,16 @@ def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str
     if unknown:
         entries.append(Patch(color="none", label=f"{unknown} not drawn"))
     axes.figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8, frameon=False)
+
+
+def _time_axis(axes: Axes) -> None:
+    axes.set_xlabel("event time (UTC)")
+    axes.xaxis_date()
+    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
 def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:

@@ -3,6 +3,7 @@
 It reads the timeline and event times, never starts Spark. An unexpected error of the engine fails the tick.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -23,10 +24,10 @@ from dagster import (
 
 from hudi_assets.assets import TableAssets, unfinished_plan
 from hudi_assets.checks import published_freshness
+from hudi_assets.engine.compaction_settings import TriggerName
 from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.event_time import iso
+from hudi_assets.engine.event_time import duration, iso
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.report import duration
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -60,11 +61,18 @@ class PublishFreshness:
 
 
 @dataclass(frozen=True)
+class Recover:
+    """Mend what a dead process left; nothing else is due."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Wait:
     why: str
 
 
-Decision = Compact | PublishFreshness | Wait
+Decision = Compact | PublishFreshness | Recover | Wait
 
 
 def decide(
@@ -77,22 +85,27 @@ def decide(
     now: int,
     compact_every: int,
     slo: int | None,
+    trigger: TriggerName = TriggerName.EVENT_TIME,
+    reach: int | None = None,
 ) -> Decision:
     """What the table needs. Pure; times are epoch ms, durations ms.
 
     `freshness` is the table's now, `published` the one that readers find in the catalog. Late data makes the
     first fall below the second: that is published at once, and compacted at once where the SLO is broken.
+    `reach`: how far event time could be compacted, where bounds let a single plan do less.
     """
     if pending is not None:
         return Compact(f"compaction {pending.instant} is planned and was not finished")
     fallen = published is not None and (freshness is None or freshness < published)
     if isinstance(due, NoPlan):
         return PublishFreshness(_fallen(freshness, published)) if fallen else Wait(due.reason)
+    if trigger is not TriggerName.EVENT_TIME or due.claims is None:
+        return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}")
     if last_threshold is None:
         return Compact(f"first compaction, up to {iso(due.threshold)}")
     if fallen and slo is not None and (freshness is None or now - freshness > slo):
         return Compact(_fallen(freshness, published) + f", more than {duration(slo)} behind the clock")
-    moved = due.threshold - last_threshold
+    moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
     if moved >= compact_every:
         return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}")
     if fallen:
@@ -103,9 +116,17 @@ def decide(
     )
 
 
+def or_recover(decision: Wait, leftovers: Sequence[str]) -> Wait | Recover:
+    """A run to mend what dead processes left, if there is any."""
+    if not leftovers:
+        return decision
+    more = f" (and {len(leftovers) - 1} more)" if len(leftovers) > 1 else ""
+    return Recover(f"{leftovers[0]}{more}: a dead process left it")
+
+
 def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
-    """Plan, execute, publish, check: everything but the ingestion."""
-    keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness")]
+    """Plan, execute, publish, check, clean: everything but the ingestion."""
+    keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")]
     return define_asset_job(f"{table.name}_compaction", selection=AssetSelection.assets(*keys), tags=table.run_tags)
 
 
@@ -147,7 +168,9 @@ def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
 
 def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets) -> Decision:
     promise = hudi.freshness()
-    return decide(
+    settings = hudi.config.compaction
+    bounded = settings.io_bound is not None or settings.partition_bound is not None
+    found = decide(
         pending=unfinished_plan(hudi),
         due=hudi.due_compaction(),
         last_threshold=promise.threshold,
@@ -156,14 +179,24 @@ def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets
         now=hudi.now_ms(),
         compact_every=table.compact_every_ms,
         slo=table.freshness_slo_ms,
+        trigger=settings.trigger,
+        reach=promise.watermark if bounded else None,
     )
+    # Every run that compacts mends first: only where none is due does it need a run of its own.
+    return or_recover(found, hudi.leftovers()) if isinstance(found, Wait) else found
 
 
 def _request(
-    instance: DagsterInstance, table: TableAssets, hudi: "HudiTable", decision: Compact | PublishFreshness
+    instance: DagsterInstance, table: TableAssets, hudi: "HudiTable", decision: Compact | PublishFreshness | Recover
 ) -> RunRequest:
     """A run key fires once, so it names the state of the table and counts the runs that came of it so far."""
-    kind = "compact" if isinstance(decision, Compact) else "freshness"
+    kind, only, config = "compact", None, None
+    if isinstance(decision, PublishFreshness):
+        kind, only = "freshness", "freshness"
+    elif isinstance(decision, Recover):
+        kind, only = "recover", "housekeeping"
+        step = "__".join(table.key(only).path)
+        config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
     state = f"{table.name}:{kind}:{hudi.stats().last_commit}"
     attempts = instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))
     run_key = f"{state}:{attempts}"
@@ -172,7 +205,8 @@ def _request(
     return RunRequest(
         run_key=run_key,
         tags={**table.run_tags, STATE_TAG: state, "hudi_assets/reason": decision.why[:250]},
-        asset_selection=[table.key("freshness")] if isinstance(decision, PublishFreshness) else None,
+        asset_selection=[table.key(only)] if only else None,
+        run_config=config,
     )
 
 

@@ -44,8 +44,9 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         view holds at least what the freshness promises. Without Spark 4 there is no `rt` by name.
         """
         properties = freshness_properties(freshness, table.path, table.config.timezone)
-        files = table.read_optimized_files()
-        query = read_optimized_query(table.schema(), files)
+        schema = table.schema()
+        selects = [read_optimized_query(schema, files, columns) for files, columns in table.read_optimized_groups()]
+        query = " UNION ALL ".join(selects) or read_optimized_query(schema, [])
         spark.sql(view_statement(self._name(ro), query, properties))
         if int(spark.version.split(".")[0]) >= 4:
             spark.sql(self._rt_statement(spark, rt, table, properties))
@@ -80,8 +81,10 @@ def view_statement(name: str, query: str, properties: Mapping[str, str]) -> str:
     return f"CREATE OR REPLACE VIEW {name} TBLPROPERTIES ({listed}) AS {query}"
 
 
-def read_optimized_query(schema: pa.Schema, files: Sequence[str]) -> str:
+def read_optimized_query(schema: pa.Schema, files: Sequence[str], columns: Mapping[str, str] | None = None) -> str:
     """A query of exactly these Parquet files; without any, an empty relation with the schema's columns.
+
+    `columns`: SQL for the columns that the files have in another type than the schema, or not.
 
     Files are named in one path with alternatives, `…/{a,b}`. Hadoop gets some characters wrong inside the
     braces, even escaped: such a file stands in a SELECT of its own. (One of `{}[]*?` in a table that also has a
@@ -96,9 +99,14 @@ def read_optimized_query(schema: pa.Schema, files: Sequence[str]) -> str:
     patterns = ([_alternatives(plain)] if plain else []) + [
         _GLOB.sub(r"\\\1", path) for path in paths if _SPECIAL.search(path)
     ]
-    select = "SELECT " + ", ".join(f"`{field.name}`" for field in fields)
+    select = "SELECT " + ", ".join(_selected(field.name, columns or {}) for field in fields)
     quoted = (pattern.replace("`", "``") for pattern in patterns)
     return " UNION ALL ".join(f"{select} FROM parquet.`{pattern}`" for pattern in quoted)
+
+
+def _selected(name: str, columns: Mapping[str, str]) -> str:
+    made = columns.get(name, f"`{name}`")
+    return made if made == f"`{name}`" else f"{made} AS `{name}`"
 
 
 def _alternatives(paths: Sequence[str]) -> str:

@@ -39,6 +39,8 @@ def start_spark(jar: str) -> Any:
         "spark.sql.session.timeZone": "UTC",
         # For the answers' Parquet: Spark's default INT96 would come back without a time zone.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # For dates before 1582 in them; reading stays as it is by default.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": os.environ.get("INTEROP_DRIVER_MEMORY", "2g"),

@@ -88,9 +88,9 @@ class Camera:
 
 
 def asset_graph(camera: Camera, out: Path) -> Path:
-    """All four assets and how they depend on each other."""
+    """All assets and how they depend on each other."""
     camera.open(f"/locations/{_REPOSITORY}/asset-groups/flights/lineage")
-    for name in ("mor_table", "compaction_plan", "ro_snapshot", "freshness"):
+    for name in ("mor_table", "compaction_plan", "ro_snapshot", "freshness", "housekeeping"):
         camera.wait_for(name)
     return camera.take(out / "asset-graph.png")
 
@@ -108,12 +108,12 @@ def sensor_ticks(camera: Camera, out: Path) -> Path:
 
 
 def check_results(camera: Camera, out: Path) -> Path:
-    camera.open("/assets/flights/ro_snapshot?view=checks", "no_pre_threshold_logs", "carried_over_logs_resolve")
+    camera.open("/assets/flights/ro_snapshot?view=checks", "no_pre_threshold_logs", "files_match_timeline")
     return camera.take(out / "asset-checks.png")
 
 
 def freshness_checks(camera: Camera, out: Path) -> Path:
-    camera.open("/assets/flights/freshness?view=checks", "ro_complete_below_freshness", "freshness_within_slo")
+    camera.open("/assets/flights/freshness?view=checks", "no_late_records", "freshness_within_slo")
     return camera.take(out / "freshness-checks.png")
 
 

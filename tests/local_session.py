@@ -124,7 +124,14 @@ def frame_from_tasks(
 
 def parquet_frame(session: LocalSession, files: Sequence[str], schema: pa.Schema) -> Frame:
     tables = [pq.ParquetFile(path).read(use_threads=False) for path in files]
-    return Frame(pa.concat_tables([t.select(schema.names).cast(schema) for t in tables] or [schema.empty_table()]))
+    return Frame(pa.concat_tables([_as(t, schema) for t in tables] or [schema.empty_table()]))
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    for field in schema:
+        if field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(schema.names).cast(schema)
 
 
 def write_token() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.avro_schema import is_list
 from hudi_assets.engine.errors import InvalidInput
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -16,8 +17,9 @@ def project(table: pa.Table, target: pa.Schema) -> pa.Table:
 
     A missing column becomes nulls; types widen as Avro's schema resolution allows (int → long → float →
     double, text ↔ bytes) and where nothing is lost (smaller integers, finer time units, more decimal
-    digits); columns that are not in `target` are left out. InvalidInput, naming the column, for anything
-    else: a column missing or null that may not be, a narrower or another type.
+    digits), and integers become text, as Hudi's readers have it; columns that are not in `target` are left
+    out. InvalidInput, naming the column, for anything else: a column missing or null that may not be, a
+    narrower or another type.
     """
     columns = []
     for field in target:
@@ -59,23 +61,30 @@ def _widen(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:
         source = array.type
     if pa.types.is_struct(source) and pa.types.is_struct(target):
         return _widen_struct(array, target, where)
-    if _is_list(source) and pa.types.is_list(target):
+    if is_list(source) and pa.types.is_list(target):
         return _widen_list(array, target, where)
     if pa.types.is_map(source) and pa.types.is_map(target):
         return _widen_map(array, target, where)
     if source == target:
         return array
-    if not _may_widen(source, target):
+    if not (fits(source, target) or _as_text(source, target)):
         raise InvalidInput(f"Column {where} has type {source}, which does not fit {target}.")
     try:
+        if pa.types.is_float32(source) and pa.types.is_float64(target):
+            # Through text, as all of Hudi's readers have it: 0.1 becomes 0.1, not 0.10000000149….
+            array = pc.cast(array, pa.string())
         # Not "safe" only where Avro itself lets digits go: a long as a float or double.
         return pc.cast(array, target, safe=not pa.types.is_floating(target))
     except pa.ArrowException as error:
         raise InvalidInput(f"Column {where} does not fit {target}: {error}.") from error
 
 
-def _may_widen(source: pa.DataType, target: pa.DataType) -> bool:
-    if pa.types.is_null(source):
+def fits(source: pa.DataType, target: pa.DataType) -> bool:
+    """True where values of a plain type can be kept as values of another: it is the same, or wider.
+
+    Finer time units count, and bytes for text: whole units and UTF-8 fit (`always_fits` leaves them out).
+    """
+    if source == target or pa.types.is_null(source):
         return True
     if target in _INTEGERS:
         return source in _INTEGERS[: _INTEGERS.index(target) + 1] or _fits_unsigned(source, target)
@@ -89,11 +98,7 @@ def _may_widen(source: pa.DataType, target: pa.DataType) -> bool:
             and target.precision - target.scale >= source.precision - source.scale
         )
     if pa.types.is_timestamp(target):
-        return bool(
-            pa.types.is_timestamp(source)
-            and (source.tz is None) == (target.tz is None)
-            and _finer_or_same(source, target)
-        )
+        return bool(pa.types.is_timestamp(source) and (source.tz is None) == (target.tz is None))
     if pa.types.is_time(target):
         return bool(pa.types.is_time(source)) and _finer_or_same(source, target)
     if target == pa.date32():
@@ -101,6 +106,26 @@ def _may_widen(source: pa.DataType, target: pa.DataType) -> bool:
     if target in (pa.string(), pa.binary()):
         return _is_text_or_bytes(source)
     return False
+
+
+def always_fits(source: pa.DataType, target: pa.DataType) -> bool:
+    """True where any value of a type can be kept as another's, of those that `fits` or are nested."""
+    if pa.types.is_dictionary(source):
+        source = source.value_type
+    if pa.types.is_nested(target) and not pa.types.is_null(source):
+        return source == target and not _has_required(target)
+    if pa.types.is_timestamp(target) and pa.types.is_timestamp(source):
+        return _finer_or_same(source, target)
+    return not (pa.types.is_string(target) and _is_bytes(source))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(_is_text_or_bytes(kind) and "binary" in str(kind))
+
+
+def _as_text(source: pa.DataType, target: pa.DataType) -> bool:
+    """True for what a column holds in older files where Hudi's writer has made text of an integer column."""
+    return source in (pa.int32(), pa.int64()) and bool(pa.types.is_string(target))
 
 
 def _fits_unsigned(source: pa.DataType, target: pa.DataType) -> bool:
@@ -122,10 +147,6 @@ def _is_text_or_bytes(kind: pa.DataType) -> bool:
         pa.types.is_fixed_size_binary,
     )
     return any(test(kind) for test in tests)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _mask(array: pa.Array) -> pa.Array | None:

@@ -6,6 +6,7 @@ Arrow types are the plain ones (`string`, `binary`, `list`), never the large one
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -116,11 +117,10 @@ class _Parser:
                 item = self.parse(schema.get("items"), namespace, (*where, "element"))
                 if item.takes_no_bytes:
                     raise _refused(where, "is an array of empty values, which is not handled")
-                field = pa.field("element", item.arrow, item.nullable)
-                return AvroType("array", pa.list_(field), children=(("element", item),))
+                return AvroType("array", pa.list_(_arrow_field("element", item)), children=(("element", item),))
             case "map":
                 value = self.parse(schema.get("values"), namespace, (*where, "value"))
-                arrow = pa.map_(pa.string(), pa.field("value", value.arrow, value.nullable))
+                arrow = pa.map_(pa.string(), _arrow_field("value", value))
                 return AvroType("map", arrow, children=(("value", value),))
         plain = self._by_name(kind, namespace, where)
         return replace(plain, arrow=_logical(plain, schema))
@@ -172,7 +172,7 @@ class _Parser:
             children.append((field["name"], self.parse(field["type"], inner, path)))
         if len({child for child, _ in children}) < len(children):
             raise _refused(where, "is a record with a field name used twice")
-        arrow = pa.struct([pa.field(child, node.arrow, node.nullable) for child, node in children])
+        arrow = pa.struct([_arrow_field(child, node) for child, node in children])
         self._named[name] = found = AvroType("record", arrow, children=tuple(children))
         return found
 
@@ -215,15 +215,24 @@ def _logical(plain: AvroType, schema: dict[str, Any]) -> pa.DataType:
 def avro_to_arrow_schema(schema_json: str) -> pa.Schema:
     """The columns of records with this Avro schema. Enums are strings, fixed is binary."""
     record = parse_avro_schema(schema_json)
-    return pa.schema([pa.field(name, node.arrow, node.nullable) for name, node in record.children])
+    return pa.schema([_arrow_field(name, node) for name, node in record.children])
+
+
+def _arrow_field(name: str, node: AvroType) -> pa.Field:
+    return pa.field(name, node.arrow, node.nullable or node.kind == "null")
 
 
 # ------------------------------------------------------------------------------------------ Arrow → Avro
 
 
 def record_name(table_name: str) -> tuple[str, str]:
-    """The record name and namespace that Hudi's Spark writer gives a table (AvroConversionUtils)."""
-    return f"{table_name}_record", f"hoodie.{table_name}"
+    """The record name and namespace that Hudi's Spark writer gives a table (AvroConversionUtils).
+
+    What Avro's names cannot hold is `__` there (HoodieAvroUtils.sanitizeName).
+    """
+    first, rest = table_name[:1], table_name[1:]
+    name = re.sub("[^A-Za-z_]", "__", first) + re.sub("[^A-Za-z0-9_]", "__", rest)
+    return f"{name}_record", f"hoodie.{name}"
 
 
 def arrow_to_avro_schema(schema: pa.Schema, name: str, namespace: str) -> str:
@@ -301,7 +310,7 @@ def _avro_type(kind: pa.DataType, name: str, namespace: str, where: tuple[str, .
             "type": "map",
             "values": _avro_field_type(kind.item_field, name, namespace, (*where, "value")),
         }
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         return {
             "type": "array",
             "items": _avro_field_type(kind.value_field, name, namespace, (*where, "element")),
@@ -309,6 +318,11 @@ def _avro_type(kind: pa.DataType, name: str, namespace: str, where: tuple[str, .
     if pa.types.is_struct(kind):
         return _avro_record(list(kind), name, namespace, where)
     raise _refused(where, f"has the type {kind}, which Avro cannot hold")
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """True for each of Arrow's types that is an array in Avro."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def decimal_bytes(precision: int) -> int:

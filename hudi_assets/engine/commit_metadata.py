@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from .errors import CorruptTable
+from .paths import inside_table
 
 SCHEMA: Final = "schema"
+INTERNAL_SCHEMA: Final = "latest_schema"  # SerDeHelper.LATEST_SCHEMA: columns by id, of schema on read
 THRESHOLD: Final = "hudi_assets.threshold"
 CLOCK_TIME: Final = "hudi_assets.clock.time"
 BATCH_ID: Final = "hudi_assets.batch.id"
 WRITER: Final = "hudi_assets.writer"
 EVENT_TIME: Final = "hudi_assets.event.time"
 GUARDED: Final = "hudi_assets.guards"
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +86,64 @@ class WriteStat:
 
     @classmethod
     def from_json(cls, stat: Mapping[str, Any]) -> WriteStat:
+        """One stat of a commit file. Raises ValueError or `CorruptTable` for values that are none of Hudi's."""
+
+        def text(key: str) -> str:
+            return _typed(stat.get(key), str, key) or ""
+
+        def number(key: str) -> int:
+            return _number(stat.get(key), key) or 0
+
         return cls(
-            path=stat.get("path") or "",
-            partition=stat.get("partitionPath") or "",
-            file_id=stat.get("fileId") or "",
-            prev_commit=stat.get("prevCommit") or "null",
-            size=stat.get("fileSizeInBytes") or 0,
-            num_writes=stat.get("numWrites") or 0,
-            num_inserts=stat.get("numInserts") or 0,
-            num_updates=stat.get("numUpdateWrites") or 0,
-            num_deletes=stat.get("numDeletes") or 0,
-            min_event_time=stat.get("minEventTime"),
-            max_event_time=stat.get("maxEventTime"),
-            log_version=stat.get("logVersion"),
-            base_file=stat.get("baseFile"),
-            log_files=tuple(stat.get("logFiles") or ()),
-            logs_compacted=stat.get("totalLogFilesCompacted") or 0,
-            log_records=stat.get("totalLogRecords") or 0,
-            log_bytes_compacted=stat.get("totalLogSizeCompacted") or 0,
-            log_blocks=stat.get("totalLogBlocks") or 0,
-            corrupt_blocks=stat.get("totalCorruptLogBlock") or 0,
-            rollback_blocks=stat.get("totalRollbackBlocks") or 0,
+            path=inside_table(text("path"), "commit", _named(stat)),
+            partition=inside_table(text("partitionPath"), "commit", _named(stat)),
+            file_id=text("fileId"),
+            prev_commit=text("prevCommit") or "null",
+            size=number("fileSizeInBytes"),
+            num_writes=number("numWrites"),
+            num_inserts=number("numInserts"),
+            num_updates=number("numUpdateWrites"),
+            num_deletes=number("numDeletes"),
+            min_event_time=_number(stat.get("minEventTime"), "minEventTime"),
+            max_event_time=_number(stat.get("maxEventTime"), "maxEventTime"),
+            log_version=_number(stat.get("logVersion"), "logVersion"),
+            base_file=_typed(stat.get("baseFile"), str, "baseFile"),
+            log_files=tuple(
+                _typed(name, str, "logFiles") or "" for name in _typed(stat.get("logFiles"), list, "logFiles") or ()
+            ),
+            logs_compacted=number("totalLogFilesCompacted"),
+            log_records=number("totalLogRecords"),
+            log_bytes_compacted=number("totalLogSizeCompacted"),
+            log_blocks=number("totalLogBlocks"),
+            corrupt_blocks=number("totalCorruptLogBlock"),
+            rollback_blocks=number("totalRollbackBlocks"),
         )
+
+
+def _named(stat: Mapping[str, Any]) -> str:
+    return f"write stat of {str(stat.get('fileId'))[:100]}"
+
+
+def int64(text: str) -> int:
+    """A decimal number of 64 bits; ValueError for anything else."""
+    value = int(text) if len(text) <= 30 else 1 << 64
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{text[:30]} is out of range")
+    return value
+
+
+def _number(value: object, key: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{key} is {str(value)[:40]!r}, which is no 64-bit number")
+    return value
+
+
+def _typed(value: Any, kind: type[_Kind], key: str) -> _Kind | None:
+    if value is None or isinstance(value, kind):
+        return value
+    raise ValueError(f"{key} is {str(value)[:40]!r}, which is no {kind.__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +184,37 @@ class CommitMetadata:
         if not data.strip():
             return cls("UNKNOWN", ())
         try:
-            body = json.loads(data)
+            body = _typed(json.loads(data), dict, "the file") or {}
             stats = tuple(
-                WriteStat.from_json(stat)
-                for group in (body.get("partitionToWriteStats") or {}).values()
-                for stat in group
+                WriteStat.from_json(_typed(stat, dict, "a write stat") or {})
+                for group in _mapping(body, "partitionToWriteStats").values()
+                for stat in _typed(group, list, "partitionToWriteStats") or ()
             )
+            extra = {k: _typed(v, str, k) or "" for k, v in _mapping(body, "extraMetadata").items() if v is not None}
+            for key in (THRESHOLD, CLOCK_TIME):
+                if key in extra:
+                    int64(extra[key])
             return cls(
-                operation=body.get("operationType") or "UNKNOWN",
+                operation=_typed(body.get("operationType"), str, "operationType") or "UNKNOWN",
                 stats=stats,
-                extra={k: v for k, v in (body.get("extraMetadata") or {}).items() if v is not None},
+                extra=extra,
                 compacted=bool(body.get("compacted")),
-                replaced=body.get("partitionToReplaceFileIds") or {},
+                replaced={
+                    inside_table(partition, "commit", where): tuple(
+                        _typed(i, str, partition) or "" for i in _typed(ids, list, partition) or ()
+                    )
+                    for partition, ids in _mapping(body, "partitionToReplaceFileIds").items()
+                },
             )
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise CorruptTable(
                 f"A commit file cannot be parsed: {error}.",
                 where=where,
                 hint="Restore the file, or roll the instant back with Hudi.",
             ) from error
+        except CorruptTable as error:
+            raise CorruptTable(error.what, where=f"{where}, {error.where}") from error
+
+
+def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _typed(body.get(key), dict, key) or {}

@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import functools
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from . import spark, strategy
+from . import spark, strategy, triggers
 from .commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from .config import WRITERS, TableConfig
+from .cost import CostPoint, cost_curve
 from .errors import Conflict, CorruptTable, InvalidInput
 from .event_time import EventTimeUnit
 from .execute import CompactionSpec, Executed, execute_operation
 from .file_view import Layout
+from .freshness import watermark
+from .heartbeat import Heartbeats
+from .lateness import data_latency_ms
 from .lock import EXECUTE, table_lock, write_lock
+from .merge_settings import EXACT_SPLIT
 from .model import NO_THRESHOLD, Action, CompactionResult, NoPlan, Plan
 from .publish import Publisher
 from .query import slice_reader
 from .recover import clean_up
+from .residue import (
+    FIRST_CARRIED_OVER,
+    RESIDUE,
+    ResidueSpec,
+    check_exact_split,
+    keeps_tombstones,
+    plan_marks,
+    residue_path,
+)
 from .state import TableState, refuse_other_indexes
 from .storage import Storage
-from .timeline import format_instant, instant_ms
+from .stragglers import refuse_stragglers
+from .strategies import hudi_strategy
+from .strategy import CompactionStrategy, EventTimeBased
+from .timeline import format_instant, instant_ms, local_date
 from .writer import WRITER_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCK_WAIT_S = 30.0
+_COMMIT_WAIT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +63,8 @@ class Compactor:
 
     # -- planning ---------------------------------------------------------------------------------
 
-    def plan(self, threshold: int, *, dry_run: bool) -> Plan | NoPlan:
-        """Choose at `threshold` (epoch ms) and, unless it is a dry run, publish."""
+    def plan(self, threshold: int | None, *, dry_run: bool) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and, unless it is a dry run, publish."""
         if self.config.writers is None:
             raise InvalidInput(
                 "Nothing says how other engines write this table.",
@@ -56,37 +75,89 @@ class Compactor:
         if dry_run:
             return self._choose(self._state(), threshold)[0]
         self.storage.check_writable()
-        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
+        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
             state = self._state()
             clean_up(self.storage, self.layout, self.publisher, state)
             chosen, guard = self._choose(self._state(), threshold)
             if isinstance(chosen, Plan):
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
+                held.check()
                 self.publisher.publish_plan(chosen, guard, self.config.carry_over, still_alone)
             return chosen
 
-    def _choose(self, state: TableState, threshold: int) -> tuple[Plan | NoPlan, str]:
+    def _choose(self, state: TableState, threshold: int | None) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links."""
         refuse_other_indexes(state)
-        _, unit = state.event_time_column  # refuses a missing or mistyped field before anything else
+        settings = self.config.compaction
+        # Refuses a missing or mistyped field before anything else.
+        unit = state.event_time_column[1] if settings.by_event_time else None
+        check_exact_split(self.config, unit, self.storage.base)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
-        reason = strategy.trigger(state.timeline, ignore=state.guards)
-        if reason is not None:
-            return reason, ""
+        held = triggers.hold_back(state.timeline, ignore=state.guards)
+        if held is not None:
+            return held, ""
         guard = self.publisher.new_instant(state.timeline)
         after = format_instant(instant_ms(guard, self.config.timezone) + 1, self.config.timezone)
+        not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
+        if not_due is not None:
+            return not_due, ""
+        # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
+        extra = {EVENT_TIME: state.event_time_tag, **plan_marks(self.config)} if settings.by_event_time else {}
+        first = FIRST_CARRIED_OVER if RESIDUE in extra else 1
         chosen = strategy.plan(
             state.view,
-            state.summaries,
+            self._strategy(state, threshold),
             instant=after,
-            threshold=threshold,
-            # Text in ISO form does not sort as the times do.
-            ordered_by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
-            carry_over=self.layout.carry_over,
-            extra_metadata={WRITER: WRITER_NAME, EVENT_TIME: state.event_time_tag},
+            partitions=sorted(state.listing),
+            base_file_size=settings.base_file_size,
+            carry_over=functools.partial(self.layout.carry_over, first=first),
+            extra_metadata={WRITER: WRITER_NAME, **extra},
         )
         return chosen, guard
+
+    def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:
+        settings = self.config.compaction
+        if not settings.by_event_time:
+            return hudi_strategy(settings, local_date(state.now_ms, self.config.timezone))
+        if threshold is None:
+            raise InvalidInput("An event-time compaction needs a threshold.", where=self.storage.base)
+        return self._event_time_strategy(state, threshold)
+
+    def _event_time_strategy(self, state: TableState, threshold: int) -> EventTimeBased:
+        _, unit = state.event_time_column
+        return EventTimeBased(
+            threshold,
+            state.summaries,
+            # Text in ISO form does not sort as the times do.
+            self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            self.config.compaction.io_bound,
+            self.config.compaction.partition_bound,
+            self.config.merging.mode,
+            keeps_tombstones(self.config),
+            self.config.merging.exact_split,
+        )
+
+    def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
+        """What each possible threshold would cost; empty where one of Hudi's strategies plans."""
+        if not self.config.compaction.by_event_time:
+            return ()
+        latency = data_latency_ms(state)
+        learned = self.config.data_latency_auto
+        known = watermark(state.now_ms, state.oldest_unfinished_ms, latency)
+
+        def watermark_of(claimed: int) -> int | None:
+            # Without a data latency, the watermark is what the compaction itself claims.
+            return known if known is not None or learned or claimed == NO_THRESHOLD else claimed
+
+        return cost_curve(
+            state.view,
+            self._event_time_strategy(state, NO_THRESHOLD),
+            base_file_size=self.config.compaction.base_file_size,
+            now_ms=state.now_ms,
+            watermark_of=watermark_of,
+            points=points,
+        )
 
     def _still_alone(self, plan: Plan) -> str | None:
         """Look again after publishing: has another service or write appeared beside the plan?"""
@@ -95,8 +166,10 @@ class Compactor:
         others = [i for i in timeline.pending_services if i.timestamp not in own]
         if others:
             return f"{others[0].action} {others[0].timestamp} appeared beside it"
+        # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
+        # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
         older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
-        if older:
+        if older and self.config.writers != "locked":
             return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
         return None
 
@@ -105,18 +178,33 @@ class Compactor:
     def execute(self, session: SparkSession, instant: str) -> CompactionResult:
         started = time.monotonic()
         self.storage.check_writable()
-        with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S):
+        action = f"executes compaction {instant}"
+        with ExitStack() as held:
+            held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
             # Not between a planner's publishing and its second look, which may withdraw the plan.
-            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
                 state = self._state()
+                if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
+                    # What a crash left is finished first: it may take this very plan back.
+                    clean_up(self.storage, self.layout, self.publisher, state)
+                    state = self._state()
                 plan = self._pending_plan(state, instant)
+                refuse_stragglers(state, plan)
+                held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
                 self.publisher.begin_compaction(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan, keep=frozenset())
+            self._delete_residue_logs(plan, keep=frozenset())
             self.publisher.forget_markers(instant)
             executed = self._run(session, state, plan)
             self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
+            self._delete_residue_logs(plan, keep=frozenset(e.residue.path for e in executed if e.residue))
             self._verify_carried_over(plan)
+            if self.config.writers == "locked":
+                # Another engine commits under this lock: from here to our commit none does.
+                lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
+                held.enter_context(lock)
+            refuse_stragglers(self._state(), plan)
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
@@ -133,7 +221,8 @@ class Compactor:
             state = self._state()
             winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
             named = {stat.path for commit in winner for stat in commit.stats}
-            for path in {done.result.base_file for done in executed} - named if winner else ():
+            written = {stat.path for done in executed for stat in (done.stat, done.residue) if stat}
+            for path in written - named if winner else ():
                 self.storage.delete(path)
             raise
 
@@ -156,8 +245,38 @@ class Compactor:
             layout=self.layout,
             instant=plan.instant,
             avro_schema=state.avro_schema_with_meta,
+            residue=self._residue(state, plan),
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
+
+    def _residue(self, state: TableState, plan: Plan) -> ResidueSpec | None:
+        if RESIDUE not in plan.extra_metadata:
+            return None
+        column, unit = state.event_time_column
+        by_path = {path: log.path for log in state.remaining_logs for path in (log.original, log.path)}
+        lowest: dict[tuple[str, str], int | None] = {}
+        for op in plan.operations:
+            paths = [by_path.get(carried.target) for carried in op.carried_over]
+            lows = [state.summaries[path].min_event_time if path else None for path in paths]
+            if lows:
+                lowest[op.partition, op.file_id] = None if None in lows else min(low for low in lows if low is not None)
+        return ResidueSpec(
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=state.avro_schema_with_meta,
+            column=column,
+            unit=unit,
+            by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            block_format=self.config.log_block_format,
+            split_at=plan.threshold if EXACT_SPLIT in plan.extra_metadata else None,
+            lowest=lowest,
+        )
+
+    def _delete_residue_logs(self, plan: Plan, keep: frozenset[str]) -> None:
+        """Residue logs that an earlier attempt, or a failed task, wrote at this instant."""
+        if RESIDUE in plan.extra_metadata:
+            for path in {residue_path(self.layout, op, plan.instant) for op in plan.operations} - keep:
+                self.storage.delete(path)
 
     def _delete_base_files(self, plan: Plan, keep: frozenset[str]) -> None:
         """Base files that an earlier attempt, or a failed task, wrote at this instant."""
@@ -181,15 +300,19 @@ class Compactor:
                     )
 
     def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
-        """Commit metadata: per group a stat for each carried-over log, then the base file's last.
+        """Commit metadata: per group a stat for its residue log and each carried-over log, then the base file's last.
 
         Java's incremental query takes its files from there, and on version 6 the last stat of a group.
         """
-        known = state.summaries
+        # A table that Hudi's strategies compact may have no event time at all; it carries nothing over.
+        known = state.summaries if any(op.carried_over for op in plan.operations) else {}
         by_path = {path: log for log in state.remaining_logs for path in (log.original, log.path)}
         stats: list[WriteStat] = []
         for op, done in zip(plan.operations, executed, strict=True):
-            for version, carried in enumerate(op.carried_over, start=1):
+            if done.residue is not None:
+                stats.append(done.residue)
+            first = FIRST_CARRIED_OVER if RESIDUE in plan.extra_metadata else 1
+            for version, carried in enumerate(op.carried_over, start=first):
                 log = by_path.get(carried.target)
                 summary = known.get(log.path) if log else None
                 stats.append(
@@ -212,4 +335,5 @@ class Compactor:
             extra[THRESHOLD] = str(plan.threshold)
         if EVENT_TIME in plan.extra_metadata:
             extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
+        extra |= {mark: plan.extra_metadata[mark] for mark in (RESIDUE, EXACT_SPLIT) if mark in plan.extra_metadata}
         return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)

@@ -6,16 +6,26 @@ Java's reader resolves by its own schema and passes the extra field by (tried wi
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any, Final
 
 import fastavro
 
-from .errors import CorruptTable
+from .avro_file import checked
+from .commit_metadata import int64
+from .compaction_settings import StrategyName
+from .errors import CorruptTable, UnsupportedTable
 from .model import NO_THRESHOLD, CarryOver, Operation, Plan
+from .paths import inside_folder, inside_table
 
-STRATEGY: Final = "org.apache.hudi.table.action.compact.strategy.EventTimeBasedCompactionStrategy"
+STRATEGY: Final = StrategyName.EVENT_TIME.class_name
+RESIDUE: Final = "hudi_assets.residue"
+"""In a plan's extra metadata: its execution may write residue logs, and its carried-over log files start at log.2."""
 _THRESHOLD: Final = "hudi_assets.threshold"
 _STRATEGY: Final = "hudi_assets.strategy"
+RESIDUE_VERSION: Final = 1
+LogFileName = Callable[[str, str, int, str], str]
+"""(file id, base instant, version, write token) → a log file's name (`Layout.log_file_name`)."""
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 
@@ -74,6 +84,19 @@ _SCHEMA: Final = fastavro.parse_schema(
 )
 
 
+def residue_paths(plan: Plan, log_file_name: LogFileName) -> frozenset[str]:
+    """Where an execution of the plan leaves residue logs, if it does: table-relative."""
+    if RESIDUE not in plan.extra_metadata:
+        return frozenset()
+    return frozenset(residue_path(op, plan.instant, log_file_name) for op in plan.operations)
+
+
+def residue_path(op: Operation, instant: str, log_file_name: LogFileName) -> str:
+    """Where an operation's residue log is, if it has one. First in log order: version 1, the smallest write token."""
+    name = log_file_name(op.file_id, instant, RESIDUE_VERSION, "0-0-0")
+    return f"{op.partition}/{name}" if op.partition else name
+
+
 def encode_plan(plan: Plan) -> bytes:
     """The `.compaction.requested` file of a plan. Log and base files are named without their folder."""
     record = {
@@ -115,41 +138,54 @@ def decode_plan(instant: str, data: bytes, where: str) -> Plan:
     A plan of another planner has no threshold: it is NO_THRESHOLD then, and `strategy` empty or its class name.
     """
     try:
-        records = list(fastavro.reader(io.BytesIO(data)))
+        # By our schema: whatever the file's own says, the values are of these types.
+        records = list(fastavro.reader(io.BytesIO(checked(data, "compaction plan", where)), _SCHEMA))
+    except CorruptTable:
+        raise
     except Exception as error:  # fastavro raises many kinds on damaged bytes
         raise CorruptTable(f"The compaction plan cannot be parsed: {error}.", where=where) from error
     if len(records) != 1 or not isinstance(records[0], dict):
         raise CorruptTable("The compaction plan does not hold one record.", where=where)
     record = records[0]
     extra = record.get("extraMetadata") or {}
+    try:
+        threshold = int64(extra.get(_THRESHOLD, str(NO_THRESHOLD)))
+    except ValueError as error:
+        raise CorruptTable(f"The compaction plan's threshold cannot be parsed: {error}.", where=where) from error
     return Plan(
         instant=instant,
-        threshold=int(extra.get(_THRESHOLD, NO_THRESHOLD)),
-        operations=tuple(_decode_operation(op, where) for op in record.get("operations") or ()),
+        threshold=threshold,
+        operations=tuple(_decode_operation(op, instant, where) for op in record.get("operations") or ()),
         strategy=extra.get(_STRATEGY) or (record.get("strategy") or {}).get("compactorClassName") or "",
         extra_metadata={k: v for k, v in extra.items() if k not in (_THRESHOLD, _STRATEGY)},
     )
 
 
-def _decode_operation(op: dict[str, Any], where: str) -> Operation:
-    partition = op.get("partitionPath") or ""
+def _decode_operation(op: dict[str, Any], instant: str, where: str) -> Operation:
+    partition = inside_table(op.get("partitionPath") or "", "compaction plan", where)
     folder = f"{partition}/" if partition else ""
+    file_id = op.get("fileId") or ""
 
-    def path(name: str) -> str:
-        if "/" in name or name in ("", ".", ".."):
-            raise CorruptTable(f"The plan names a file outside its partition: {name!r}.", where=where)
+    def path(name: str, start: str) -> str:
+        inside_folder(name, "compaction plan", where)
+        # Links are made and deleted by these names: they have to be of the operation's file group.
+        if not name.startswith(start) or not file_id:
+            raise CorruptTable(f"The compaction plan names a file of no group of its own: {name!r:.200}.", where=where)
         return folder + name
 
-    if partition.startswith("/") or ".." in partition.split("/"):
-        raise CorruptTable(f"The plan names a partition outside the table: {partition!r}.", where=where)
-    base = op.get("dataFilePath")
+    if op.get("bootstrapFilePath"):
+        raise UnsupportedTable("The compaction plan names a bootstrap base file, which is not supported.", where=where)
+    base, log = op.get("dataFilePath"), f".{file_id}_"
     return Operation(
         partition=partition,
-        file_id=op.get("fileId") or "",
+        file_id=file_id,
         base_instant=op.get("baseInstantTime") or "",
-        base_file=path(base) if base else None,
-        log_files=tuple(path(name) for name in op.get("deltaFilePaths") or ()),
-        carried_over=tuple(CarryOver(path(c["symlink"]), path(c["target"])) for c in op.get("symlinkOperations") or ()),
+        base_file=path(base, f"{file_id}_") if base else None,
+        log_files=tuple(path(name, log) for name in op.get("deltaFilePaths") or ()),
+        carried_over=tuple(
+            CarryOver(path(c["symlink"], f"{log}{instant}.log."), path(c["target"], log))
+            for c in op.get("symlinkOperations") or ()
+        ),
         metrics=op.get("metrics") or {},
     )
 

@@ -5,6 +5,7 @@ Key names are Hudi's (HoodieTableConfig) where Hudi has one; ours start with `hu
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,11 @@ from typing import Final
 
 import javaproperties
 
+from .compaction_settings import CompactionSettings, parse_compaction_settings
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .event_time import parse_latency
+from .merge_settings import MergeSettings, new_merge_properties, parse_merge_settings
+from .model import MergeMode
 from .storage import Storage
 
 PROPERTIES: Final = ".hoodie/hoodie.properties"
@@ -22,17 +26,17 @@ _BACKUP: Final = ".hoodie/hoodie.properties.backup"
 EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
 EVENT_TIME_UNIT: Final = "hudi_assets.event.time.unit"
 DATA_LATENCY: Final = "hudi_assets.data.latency"
+LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
+AUTO: Final = "auto"
 CLOCK: Final = "hudi_assets.clock"
 WRITERS: Final = "hudi_assets.writers"
 CARRY_OVER: Final = "hudi_assets.carry.over"
+URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 INDEX_TYPE: Final = "hoodie.index.type"
 
-DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
-EVENT_TIME_PAYLOADS: Final = frozenset({DEFAULT_PAYLOAD, "org.apache.hudi.common.model.EventTimeAvroPayload"})
-EVENT_TIME_MERGER_ID: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _KEY_GENERATORS: Final = {
     (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
     (1, 1): "org.apache.hudi.keygen.SimpleKeyGenerator",
@@ -52,7 +56,8 @@ _CHOICES: Final = {
 class TableConfig:
     """What hoodie.properties says, with the caller's settings laid over it.
 
-    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none.
+    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or
+    where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
     `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
     nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
     """
@@ -67,17 +72,20 @@ class TableConfig:
     hive_style: bool
     url_encode: bool
     buckets: int | None
-    payload_class: str
     complex_keys: bool
     timezone: str
     create_schema: str | None
     data_latency_ms: int | None
+    data_latency_auto: bool
+    latency_quantile: float
     clock: str
     writers: str | None
     carry_over: str
     log_block_format: str
     log_file_max_size: int
     buckets_given: bool
+    compaction: CompactionSettings
+    merging: MergeSettings
     properties: Mapping[str, str] = field(repr=False, compare=False)
 
     @property
@@ -86,7 +94,7 @@ class TableConfig:
 
     @property
     def ordered_by_event_time(self) -> bool:
-        """True where the winner among records of a key is decided by event time itself."""
+        """True where the ordering field is the event-time field."""
         return self.event_time_field is not None and self.ordering_field == self.event_time_field
 
 
@@ -95,7 +103,8 @@ def new_table_properties(
     name: str,
     avro_schema: str,
     record_key: Sequence[str],
-    ordering_field: str,
+    ordering_field: str | None,
+    merge_mode: MergeMode,
     event_time_field: str,
     partition_fields: Sequence[str],
     buckets: int,
@@ -103,7 +112,10 @@ def new_table_properties(
     hive_style: bool,
     own: Mapping[str, str],
 ) -> dict[str, str]:
-    """The properties of a new table, as Apache Hudi 0.15 writes them, and our own beside them."""
+    """The properties of a new table, as Apache Hudi 0.15 writes them, and our own beside them.
+
+    `InvalidInput` where merge mode and ordering field do not go together.
+    """
     shape = (len(record_key), len(partition_fields))
     key_generator = _KEY_GENERATORS.get(shape, _COMPLEX_KEY_GENERATOR)
     if not partition_fields:
@@ -115,7 +127,6 @@ def new_table_properties(
         "hoodie.timeline.layout.version": "1",
         "hoodie.table.checksum": str(table_checksum("", name)),
         "hoodie.table.recordkey.fields": ",".join(record_key),
-        "hoodie.table.precombine.field": ordering_field,
         "hoodie.table.partition.fields": ",".join(partition_fields),
         "hoodie.table.keygenerator.class": key_generator,
         "hoodie.table.base.file.format": "PARQUET",
@@ -125,10 +136,9 @@ def new_table_properties(
         "hoodie.archivelog.folder": "archived",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
-        "hoodie.compaction.payload.class": DEFAULT_PAYLOAD,
-        "hoodie.compaction.record.merger.strategy": EVENT_TIME_MERGER_ID,
+        **new_merge_properties(merge_mode, ordering_field),
         "hoodie.datasource.write.hive_style_partitioning": str(hive_style).lower(),
-        "hoodie.datasource.write.partitionpath.urlencode": "false",
+        URL_ENCODE: "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
         INDEX_TYPE: "BUCKET",
         BUCKETS: str(buckets),
@@ -182,30 +192,35 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         if key in properties and properties[key].lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
     record_key = _fields(get("hoodie.table.recordkey.fields", ""))
+    merging = parse_merge_settings(properties, where)
     latency = get(DATA_LATENCY)
+    learned = (latency or "").strip().lower() == AUTO
     return TableConfig(
         name=get("hoodie.table.name", "table"),
         table_version=_integer(properties, "hoodie.table.version", "0", where),
         record_key=record_key,
-        ordering_field=get("hoodie.table.precombine.field", ""),
+        ordering_field=merging.ordering_field,
         event_time_field=get(EVENT_TIME_FIELD) or None,
         event_time_unit=get(EVENT_TIME_UNIT) or None,
         partition_fields=_fields(get("hoodie.table.partition.fields", "")),
         hive_style=_flag(get("hoodie.datasource.write.hive_style_partitioning")),
-        url_encode=_flag(get("hoodie.datasource.write.partitionpath.urlencode")),
+        url_encode=_flag(get(URL_ENCODE)),
         buckets=_integer(properties, BUCKETS, "0", where) or None,
-        payload_class=get("hoodie.compaction.payload.class", ""),
         # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
         complex_keys=len(record_key) > 1,
         timezone=get("hoodie.table.timeline.timezone", "LOCAL").upper(),
         create_schema=get("hoodie.table.create.schema"),
-        data_latency_ms=parse_latency(latency) if latency else None,
+        data_latency_ms=parse_latency(latency) if latency and not learned else None,
+        data_latency_auto=learned,
+        latency_quantile=_quantile(properties, where),
         clock=get(CLOCK, "system").lower(),
         writers=get(WRITERS, "").lower() or None,
         carry_over=get(CARRY_OVER, "auto").lower(),
         log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
         log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
         buckets_given=False,
+        compaction=parse_compaction_settings(properties, where),
+        merging=merging,
         properties=dict(properties),
     )
 
@@ -234,19 +249,11 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
     ):
         if get(key, wanted).lower() != wanted.lower():
             raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
-    payload = get("hoodie.compaction.payload.class", "")
-    if payload not in EVENT_TIME_PAYLOADS:
-        raise UnsupportedTable(
-            f"The table merges records by {payload or 'an unstated payload class'}.",
-            where=where,
-            hint="Only event-time ordering (DefaultHoodieRecordPayload) is supported yet.",
-        )
     generator = get("hoodie.table.keygenerator.class")
     if generator is not None and generator not in _KNOWN_KEY_GENERATORS:
         raise UnsupportedTable(f"The table's key generator {generator} is not supported.", where=where)
-    for key in ("hoodie.table.recordkey.fields", "hoodie.table.precombine.field"):
-        if not get(key):
-            raise UnsupportedTable(f"The table has no {key}.", where=where)
+    if not get("hoodie.table.recordkey.fields"):
+        raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
 
 
 def _fields(text: str) -> tuple[str, ...]:
@@ -255,6 +262,17 @@ def _fields(text: str) -> tuple[str, ...]:
 
 def _flag(text: str | None) -> bool:
     return (text or "false").strip().lower() == "true"
+
+
+def _quantile(properties: Mapping[str, str], where: str) -> float:
+    text = properties.get(LATENCY_QUANTILE) or "0.99"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise InvalidInput(f"{LATENCY_QUANTILE} is {text!r}.", where=where, hint="Give one above 0, up to 1.")
+    return value
 
 
 def _integer(properties: Mapping[str, str], key: str, default: str, where: str) -> int:

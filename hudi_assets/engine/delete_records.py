@@ -39,8 +39,14 @@ def _ordering_type(type_: pa.DataType) -> OrderingType | None:
     return None  # by the Python type
 
 
-def as_deletes(records: Sequence[DeleteRecord], type_: pa.DataType) -> Deletes:
-    """A delete block's records with ordering values in the ordering column's Arrow type."""
+def as_deletes(records: Sequence[DeleteRecord], type_: pa.DataType | None) -> Deletes:
+    """A delete block's records with ordering values in the ordering column's Arrow type.
+
+    `type_` None: the table has no ordering field, so all of them are deletes in commit order.
+    """
+    if type_ is None:
+        keys = pa.array([record.record_key for record in records], pa.string())
+        return Deletes(keys, pa.nulls(len(records), pa.int64()))
     values = [None if record.natural_order else _raw(record, type_) for record in records]
     storage = _storage_type(type_)
     ordering = pa.array(values, storage)

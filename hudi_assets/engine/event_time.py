@@ -18,6 +18,10 @@ from .model import EventTimeRange
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)")
 _MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+Time = int | str | datetime
+"""Epoch ms, ISO-8601 text, or a datetime with a zone."""
+Latency = timedelta | str | int
+"""A timedelta, text such as `2h`, or ms."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +45,19 @@ def iso(ms: int | None) -> str | None:
     except OverflowError:
         return f"{ms} ms"
     return text.replace("+00:00", "Z").replace(".000Z", "Z")
+
+
+def duration(ms: int) -> str:
+    """`1 d 2 h`, `45 min`, `3.2 s`; the two largest units."""
+    sign, rest = ("-" if ms < 0 else ""), abs(ms)
+    if rest < 60_000:
+        return f"{sign}{rest / 1000:g} s"
+    parts = []
+    for name, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {name}")
+    return sign + " ".join(parts[:2])
 
 
 def parse_time(value: int | str | datetime, what: str = "threshold") -> int:

@@ -11,16 +11,21 @@ import pyarrow.parquet as pq
 
 from . import avro_project, spark
 from .commit_metadata import WriteStat
-from .errors import CorruptTable
+from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .file_view import Layout
-from .log_reader import CommittedInstants, LogScan, read_parquet, scan_logs
-from .merge import KEY, merge
-from .model import Operation, OperationResult
+from .log_reader import NOT_READ_WIDER, CommittedInstants, LogScan, read_parquet, refuse_columns, scan_logs
+from .merge import KEY, LogRecords, merge
+from .model import MergeMode, Operation, OperationResult
 from .publish import marker_path
+from .required import with_stand_ins
+from .residue import ResidueSpec, merge_and_leave, write_residue
 from .storage import Storage
 
 FILE_NAME = "_hoodie_file_name"
 _ROW_GROUP_ROWS = 1 << 20
+# From this release on Spark's files have dates of the proleptic Gregorian calendar, as ours do. In files that name no
+# release, Spark 3 refuses dates before 1582 and timestamps before 1900: they may be of the Julian one.
+_CALENDAR_OF_SPARK = "3.1.0"
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,19 @@ class SliceReader:
 
     storage: Storage
     schema: pa.Schema  # with meta columns
-    ordering: str
+    ordering: str  # empty where the table has no ordering field
     committed: CommittedInstants
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
 
     def read(self, base_file: str | None, log_files: tuple[str, ...]) -> tuple[pa.Table, LogScan]:
         """The merged rows of a base file and log files, and what the logs held."""
+        base, scan = self.scan(base_file, log_files)
+        return merge(base, scan.records, self.ordering, self.schema, self.mode), scan
+
+    def scan(self, base_file: str | None, log_files: tuple[str, ...]) -> tuple[pa.Table | None, LogScan]:
+        """The rows of a base file, and the records of log files, before they are merged."""
         base = self.read_base(base_file) if base_file else None
-        scan = scan_logs(self.storage, log_files, self.schema, self.ordering, self.committed)
-        return merge(base, scan.records, self.ordering, self.schema), scan
+        return base, scan_logs(self.storage, log_files, self.schema, self.ordering, self.committed)
 
     def read_base(self, path: str) -> pa.Table:
         """A base file's rows in the table's schema."""
@@ -49,7 +59,12 @@ class SliceReader:
             ) from None
         except CorruptTable as error:
             raise CorruptTable(error.what, where=f"{self.storage.base}: {path}") from error
-        return avro_project.project(table, self.schema)
+        refuse_columns(table.schema.names, f"{self.storage.base}: {path}")
+        try:
+            return avro_project.project(table, self.schema)
+        except InvalidInput as error:
+            where = f"{self.storage.base}: {path}"
+            raise UnsupportedTable(error.what, where=where, hint=NOT_READ_WIDER) from error
 
 
 @dataclass(frozen=True)
@@ -60,17 +75,26 @@ class CompactionSpec:
     layout: Layout
     instant: str
     avro_schema: str  # with meta columns
+    residue: ResidueSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
+    """What an operation did, and the write stats of its base file and of its residue log, if it has one."""
+
     result: OperationResult
     stat: WriteStat
+    residue: WriteStat | None = None
 
 
 def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     """Merge an operation's log files into a new base file; a marker stands before the file does."""
-    rows, scan = spec.reader.read(op.base_file, op.log_files)
+    base, scan = spec.reader.scan(op.base_file, op.log_files)
+    left: list[LogRecords] = []
+    if spec.residue is None:
+        rows = merge(base, scan.records, spec.reader.ordering, spec.reader.schema, spec.reader.mode)
+    else:
+        rows, left = merge_and_leave(base, scan.records, spec.reader.ordering, spec.reader.schema, spec.residue, op)
     name = spec.layout.base_file_name(op.file_id, spark.write_token(), spec.instant)
     path = f"{op.partition}/{name}" if op.partition else name
     rows = rows.set_column(
@@ -81,6 +105,7 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     storage = spec.reader.storage
     storage.create(marker_path(spec.instant, path, "CREATE"), b"")
     size = write_base_file(storage, path, rows, spec.avro_schema)
+    residue = write_residue(storage, left, spec.residue, op, name) if spec.residue and left else None
     stat = WriteStat(
         path=path,
         partition=op.partition,
@@ -101,29 +126,30 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
         base_file=path,
         rows=len(rows),
         logs_compacted=len(op.log_files),
-        logs_remaining=len(op.carried_over),
+        logs_remaining=len(op.carried_over) + (residue is not None),
         log_records=scan.log_records,
         bytes_written=size,
         corrupt_blocks=scan.corrupt_blocks,
     )
-    return Executed(result, stat)
+    return Executed(result, stat, residue)
 
 
 def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: str) -> int:
     """Write a zstd Parquet base file with Hudi's footer keys; its size in bytes.
 
     The keys are those of org.apache.hudi.avro.HoodieAvroWriteSupport, but for the bloom filter, which a
-    bucket index never reads.
+    bucket index never reads, and Spark's own, for the calendar.
     """
     bounds = pc.min_max(rows.column(KEY)).as_py()
     footer = {
         "parquet.avro.schema": avro_schema,
         "hoodie_min_record_key": bounds["min"] or "",
         "hoodie_max_record_key": bounds["max"] or "",
+        "org.apache.spark.version": _CALENDAR_OF_SPARK,
     }
     with storage.open_new(path) as file, pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:
         writer.add_key_value_metadata(footer)
-        writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        writer.write_table(with_stand_ins(rows), row_group_size=_ROW_GROUP_ROWS)
     storage.sync(path)
     storage.sync(path.rpartition("/")[0])
     return storage.size(path)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from .compaction_plan import residue_paths
 from .model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, Plan, State
 from .storage import FileInfo
 from .timeline import Timeline
@@ -33,7 +34,9 @@ class Layout(Protocol):
     def base_file_name(self, file_id: str, token: str, instant: str) -> str: ...
     def log_file_name(self, file_id: str, base_instant: str, version: int, token: str) -> str: ...
     def slice_instant(self, log: LogFile) -> str: ...
-    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]: ...
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
+    ) -> tuple[CarryOver, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,17 @@ def build_view(
     `named` says whether a base file's commit names it. It is asked only where a slice has several: all
     but one are of task attempts that did not count.
     """
+    plans = tuple(plans)
+    # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
+    unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
     bases: dict[GroupKey, dict[str, BaseFile]] = {}
     logs: dict[GroupKey, dict[str, list[LogFile]]] = {}
     for partition, listing in files.items():
         for file in listing:
             log = layout.parse_log_file(file, partition)
             if log is not None:
+                if log.path in unfinished:
+                    continue
                 key = (partition, log.file_id)
                 logs.setdefault(key, {}).setdefault(layout.slice_instant(log), []).append(log)
                 continue

@@ -23,32 +23,40 @@ def compute_freshness(
     oldest_unfinished_ms: int | None,
     data_latency_ms: int | None,
     last_threshold: tuple[str, int] | None,
+    no_latency_reason: str | None = None,
 ) -> Freshness:
     """The table's freshness now. All times epoch ms.
 
-    Without a data latency the watermark is the last event-time compaction's threshold.
+    Without a data latency the watermark is the last event-time compaction's threshold, unless
+    `no_latency_reason` says why a latency that should be there is missing.
     """
     instant, threshold = last_threshold or (None, None)
-    if data_latency_ms is not None:
-        known = now_ms if oldest_unfinished_ms is None else min(now_ms, oldest_unfinished_ms)
-        watermark: int | None = known - data_latency_ms
-    else:
-        watermark = threshold
+    mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
+    if mark is None and no_latency_reason is None:
+        mark = threshold
     lowest, reason = _lowest(logs, summaries)
-    if reason is None and watermark is None:
-        reason = "no data latency is set and no event-time compaction has completed"
+    if reason is None and mark is None:
+        reason = no_latency_reason or "no data latency is set and no event-time compaction has completed"
     freshness = None
-    if reason is None and watermark is not None:
-        freshness = watermark if lowest is None else min(watermark, lowest - 1)
+    if reason is None and mark is not None:
+        freshness = mark if lowest is None else min(mark, lowest - 1)
     return Freshness(
         freshness=freshness,
         reason=reason,
-        watermark=watermark,
+        watermark=mark,
         threshold=threshold,
         instant=instant,
         min_event_time=lowest,
         computed_at=now_ms,
     )
+
+
+def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: int | None) -> int | None:
+    """Everything up to it is committed, if the data latency holds; None without a latency."""
+    if data_latency_ms is None:
+        return None
+    known = now_ms if oldest_unfinished_ms is None else min(now_ms, oldest_unfinished_ms)
+    return known - data_latency_ms
 
 
 def _lowest(logs: Iterable[LogFile], summaries: Summaries) -> tuple[int | None, str | None]:

@@ -9,12 +9,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .errors import CorruptTable, UnsupportedTable
 from .model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
 from .storage import FileInfo
 from .timeline import is_instant
 
-_BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet")
-_LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?")
+_BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet", re.ASCII)
+_LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII)
+# Data files of kinds that are not read: passed over, their rows would be missing.
+_OTHER_FILES = {
+    "change data (.cdc log files)": re.compile(r"\.[^_]+_\d{14,17}\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII),
+    "ORC base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.orc", re.ASCII),
+    "HFile base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.hfile", re.ASCII),
+}
 _SUFFIXES = {a.value: a for a in Action if a is not Action.CLUSTERING}
 
 
@@ -56,13 +63,16 @@ class LayoutV6:
     def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
         match = _BASE.fullmatch(file.name)
         if match is None:
+            _refuse_other(file)
             return None
+        _refuse_outside(file)
         return BaseFile(file.path, partition, match["file_id"], match["instant"], match["token"], file.size)
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
         match = _LOG.fullmatch(file.name)
         if match is None:
             return None
+        _refuse_outside(file)
         return LogFile(
             path=file.path,
             partition=partition,
@@ -86,8 +96,10 @@ class LayoutV6:
         """The base instant of the slice that a log file belongs to: its name says so."""
         return log.base_instant
 
-    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
-        """Names under which the remaining logs show in the slice at `instant`, in log order.
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
+    ) -> tuple[CarryOver, ...]:
+        """Names under which the remaining logs show in the slice at `instant`, in log order, from version `first`.
 
         A chain of links stays flat: what is itself carried over is carried over from its original.
         """
@@ -97,5 +109,16 @@ class LayoutV6:
                 folder + self.log_file_name(slice_.file_id, instant, version, log.write_token),
                 log.original,
             )
-            for version, log in enumerate(remaining, start=1)
+            for version, log in enumerate(remaining, start=first)
         )
+
+
+def _refuse_other(file: FileInfo) -> None:
+    for kind, pattern in _OTHER_FILES.items():
+        if pattern.fullmatch(file.name):
+            raise UnsupportedTable(f"The table holds {kind}, which are not supported.", where=file.path)
+
+
+def _refuse_outside(file: FileInfo) -> None:
+    if file.link_target is not None and file.link_target.startswith(("/", "../")):
+        raise CorruptTable("A symbolic link leads out of the table.", where=f"{file.path} → {file.link_target}")

@@ -7,8 +7,9 @@ block is passed over and counted.
 
 from __future__ import annotations
 
+import io
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,27 +17,41 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import avro_codec, avro_project, delete_codec
+from .avro_schema import META_COLUMNS
 from .delete_records import as_deletes
-from .errors import CorruptTable, UnsupportedTable
+from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .event_time import EventTimeUnit, join_ranges, range_of
 from .log_codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
 from .log_codec import min_event_time as header_min_event_time
-from .merge import IS_DELETED, Deletes, LogRecords, Rows, deletes_in_commit_order
+from .merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, deletes_in_commit_order
 from .model import EventTimeRange
 from .storage import Storage
 from .strategy import LogSummary
 
 log = logging.getLogger(__name__)
+_MOST_ROWS = 1 << 20
+_MOST_BYTES = 64 << 20
+
+OPERATION = "_hoodie_operation"
+APPLIED_PROPERTY = "hudi_assets.applied"
+"""In a block's schema: its deletes were merged into the base file already (see `residue`)."""
+NOT_READ_WIDER = "The table's schema has changed since in a way that is not read."
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedInstants:
-    """The timeline as a log reader needs it: what is completed, and where the active timeline starts."""
+    """The timeline as a log reader needs it: what is completed, and where the active timeline starts.
+
+    With `until`, as of that instant: later ones do not count.
+    """
 
     completed: frozenset[str]
     start: str | None
+    until: str | None = None
 
     def __contains__(self, timestamp: str) -> bool:
+        if self.until is not None and timestamp > self.until:
+            return False
         return timestamp in self.completed or (self.start is not None and timestamp < self.start)
 
 
@@ -98,14 +113,30 @@ def _refuse_unsupported(block: LogBlock, path: str) -> None:
             raise UnsupportedTable(f"A log block {words}, which is not supported.", where=path)
 
 
+def refuse_columns(names: Sequence[str], where: str) -> None:
+    """Refuse rows whose columns say that they are not whole rows of a table with meta columns."""
+    if OPERATION in names:
+        raise UnsupportedTable(f"The rows have {OPERATION} (changelog mode), which is not supported.", where=where)
+    if KEY not in names:
+        raise UnsupportedTable("The rows have no Hudi meta columns, which is not supported.", where=where)
+    if all(name in META_COLUMNS for name in names):
+        hint = "A bootstrapped table has its data elsewhere."
+        raise UnsupportedTable("The rows have meta columns alone, which is not supported.", where=where, hint=hint)
+
+
 def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) -> LogRecords:
     """A data or delete block's records, in the table's schema."""
     try:
         if block.type is BlockType.DELETE:
-            return as_deletes(delete_codec.decode_deletes(block.content), schema.field(ordering).type)
-        return Rows(avro_project.project(data_block_table(block), schema))
+            deletes = delete_codec.decode_deletes(block.content)
+            return as_deletes(deletes, schema.field(ordering).type if ordering else None)
+        table = data_block_table(block)
+        refuse_columns(table.schema.names, path)
+        return Rows(avro_project.project(table, schema))
     except CorruptTable as error:
         raise CorruptTable(error.what, where=path, hint=error.hint) from error
+    except InvalidInput as error:
+        raise UnsupportedTable(error.what, where=path, hint=NOT_READ_WIDER) from error
 
 
 def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
@@ -115,9 +146,22 @@ def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
     process when it exits.
     """
     try:
-        return pq.ParquetFile(source).read(use_threads=False)
-    except (pa.ArrowException, OSError) as error:
+        file = pq.ParquetFile(source)
+        _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
+        table = file.read(use_threads=False)
+        table.validate(full=True)  # text that is no UTF-8 would surface anywhere
+        return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorruptTable(f"Parquet data cannot be read: {error}.") from error
+
+
+def _refuse_bomb(metadata: pq.FileMetaData, size: int) -> None:
+    """A few bytes can claim any number of equal values. Rows of a Hudi table have keys, which do not compress so."""
+    unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if metadata.num_rows > _MOST_ROWS + 64 * size or unpacked > _MOST_BYTES + 256 * size:
+        raise CorruptTable(
+            f"{size} bytes of Parquet claim to hold {metadata.num_rows} rows of {unpacked} bytes: no rows with keys do."
+        )
 
 
 def data_block_table(block: LogBlock) -> pa.Table:
@@ -162,7 +206,9 @@ def scan_summary(
             rollbacks += 1
             continue
         records = block_records(block, schema, ordering, path)
-        if isinstance(records, Rows):
+        if _is_applied(block):
+            deletes += count_deleted(records.table) if isinstance(records, Rows) else len(records.keys)
+        elif isinstance(records, Rows):
             deletes += count_deleted(records.table)
             if deletes_in_commit_order(records.table, ordering):
                 ranges.append(EventTimeRange(None, None, f"{path} has deletes in commit order"))
@@ -171,10 +217,14 @@ def scan_summary(
             deletes += len(records.keys)
             ranges.append(_delete_range(records, column == ordering, unit, path))
     if not ranges:
-        # Command blocks alone hold no record: nothing in it can be stale.
-        return LogSummary(None, None, 0, rollbacks, f"{path} holds no record", records=0)
+        # Nothing in it can be stale: command blocks alone, or deletes that were merged already.
+        return LogSummary(None, None, deletes, rollbacks, f"{path} holds no record", records=0)
     covered = join_ranges(ranges)
     return LogSummary(covered.min, covered.max, deletes, rollbacks, covered.reason)
+
+
+def _is_applied(block: LogBlock) -> bool:
+    return block.schema is not None and APPLIED_PROPERTY in block.schema
 
 
 def _delete_range(records: Deletes, by_event_time: bool, unit: EventTimeUnit, path: str) -> EventTimeRange:
@@ -193,5 +243,5 @@ def count_deleted(table: pa.Table) -> int:
 def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
     """Every data block's event-time column (as written) of one log file; deletes have none."""
     for block in read_blocks(storage.read(path)):
-        if block.is_data:
+        if block.is_data and not _is_applied(block):
             yield data_block_table(block).column(column)

@@ -34,6 +34,18 @@ class State(StrEnum):
     COMPLETED = "completed"
 
 
+class MergeMode(StrEnum):
+    """Which of a key's records wins; what a table has follows from its payload class (`docs/merge.md`).
+
+    The first two are org.apache.hudi.common.config.RecordMergeMode's; the third is what Hudi 0.15 does with
+    OverwriteWithLatestAvroPayload and an ordering field.
+    """
+
+    EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
+    COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
+    OVERWRITE_WITH_LATEST = "OVERWRITE_WITH_LATEST"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
     """One action on the timeline, in its latest state."""
@@ -158,6 +170,11 @@ class Plan:
     strategy: str
     extra_metadata: Mapping[str, str]
 
+    @property
+    def claims(self) -> int | None:
+        """The threshold, None where the plan claims none: Hudi's strategies, or a bound that left unknown times out."""
+        return None if self.threshold == NO_THRESHOLD else self.threshold
+
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
@@ -274,3 +291,5 @@ class Stats:
     last_compaction: str | None
     last_commit: str | None
     inflight_writes: tuple[str, ...]
+    # Files of instants that are on no timeline (table-relative): `recover` removes what it safely can.
+    orphans: tuple[str, ...] = ()

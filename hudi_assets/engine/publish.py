@@ -90,7 +90,7 @@ class Publisher:
         carried = [c for op in plan.operations for c in op.carried_over]
         requested = self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED)
         if carried and guard is not None:
-            self._publish_guard(guard, plan.instant)
+            self.publish_guard(guard, plan.instant)
         try:
             self.carry_over(carried, mode)
             self.storage.create(requested, encode_plan(plan))
@@ -104,7 +104,7 @@ class Publisher:
         if guard is not None:
             self.withdraw_guard(guard)
 
-    def _publish_guard(self, guard: str, guarded: str) -> None:
+    def publish_guard(self, guard: str, guarded: str) -> None:
         empty = Plan(guard, NO_THRESHOLD, (), STRATEGY, {GUARDED: guarded})
         self.storage.create(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty))
 

@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-from .commit_metadata import GUARDED, WRITER, CommitMetadata
+from .clean_execute import finish_pending as finish_cleans
+from .commit_metadata import GUARDED
 from .config import TableConfig
 from .file_view import Layout
+from .heartbeat import Heartbeats
 from .lock import write_lock
-from .model import Action, Instant
+from .model import Action
+from .orphans import remove_orphans
 from .publish import TEMP, Publisher, marked_files
+from .restore import finish_restores
+from .rollback import finish_rollbacks
+from .rollback_plan import is_ours
 from .state import TableState
-from .storage import Storage
+from .storage import SCRATCH, Storage
 
 _LOCK_WAIT_S = 60.0
+_SCRATCH_MS = 86_400_000  # a file is written in less than a day
 
 
 def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
     """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
-    with write_lock(storage, config, wait_s=_LOCK_WAIT_S):
-        return clean_up(storage, layout, publisher, TableState.read(storage, config, layout, publisher.now_ms))
+    with write_lock(storage, config, wait_s=_LOCK_WAIT_S, action="recovers"):
+
+        def read() -> TableState:
+            return TableState.read(storage, config, layout, publisher.now_ms)
+
+        done = clean_up(storage, layout, publisher, read())
+        done += finish_cleans(read(), config)
+        return done + remove_orphans(read())
 
 
-def clean_up(storage: Storage, layout: Layout, publisher: Publisher, state: TableState) -> tuple[str, ...]:
-    """What every writer and planner does first, under the write lock."""
+def clean_up(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
+    """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
+
+    Raises `Conflict` where a rollback or restore of another engine is unfinished.
+    """
+
+    def read() -> TableState:
+        return TableState.read(storage, state.config, layout, publisher.now_ms)
+
+    finished = finish_rollbacks(state, publisher)
+    finished += finish_restores(state, publisher, read)
+    if finished:
+        state = read()
     return (
-        *undo_dead_writes(storage, layout, publisher, state),
+        *finished,
+        *undo_dead_writes(storage, layout, publisher, state, spare=spare),
         *undo_unpublished_plans(storage, layout, publisher, state),
         *forget_old_markers(storage, publisher, state),
+        *forget_dead_heartbeats(state, publisher),
+        *forget_scratch(storage, publisher),
     )
 
 
-def undo_dead_writes(storage: Storage, layout: Layout, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+def undo_dead_writes(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
     """Take back unfinished delta commits of ours: their log files by marker, then their instants.
 
     Call it under the write lock only. Another engine's unfinished write is left alone.
     """
     done = []
     for instant in state.timeline.pending(Action.DELTA_COMMIT):
-        if _is_ours(storage, layout, instant):
+        if instant.timestamp != spare and is_ours(state, instant):
             files = marked_files(storage, instant.timestamp)
             for path in files:
                 storage.delete(path)
             publisher.withdraw_write(instant.timestamp)
             done.append(f"took back the unfinished write {instant.timestamp} ({len(files)} log files)")
     return tuple(done)
-
-
-def _is_ours(storage: Storage, layout: Layout, instant: Instant) -> bool:
-    path = layout.instant_path(instant.timestamp, Action.DELTA_COMMIT, instant.state)
-    return WRITER in CommitMetadata.from_json(storage.read(path), path).extra
 
 
 def undo_unpublished_plans(
@@ -60,7 +86,7 @@ def undo_unpublished_plans(
         if guarded is None:
             continue
         links = 0
-        if state.plan(guarded) is None:
+        if state.plan(guarded) is None and not state.timeline.is_committed(guarded):
             for files in state.listing.values():
                 for file in files:
                     log = layout.parse_log_file(file, "")
@@ -91,3 +117,18 @@ def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState
         publisher.forget_markers(instant)
         done.append(f"removed what was left of the instant {instant}")
     return tuple(done)
+
+
+def forget_dead_heartbeats(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+    """Remove the heartbeats that dead writers and executors left."""
+    completed = frozenset(i.timestamp for i in state.timeline.instants if i.is_completed)
+    unfinished = frozenset(i.timestamp for i in state.timeline.instants if not i.is_completed)
+    beats = Heartbeats.of(state.storage, state.config, publisher.now_ms)
+    return tuple(f"removed the heartbeat of {instant}" for instant in beats.forget_dead(completed, unfinished))
+
+
+def forget_scratch(storage: Storage, publisher: Publisher) -> tuple[str, ...]:
+    """Remove what a killed process left of a file that it had not put in its place yet. Executors may be at work."""
+    old = publisher.now_ms() - _SCRATCH_MS
+    dead = [file.path for file in storage.list_files(f"{SCRATCH}/tmp") if file.modified_ms < old]
+    return tuple(f"removed the unfinished file {path}" for path in dead if storage.delete(path))

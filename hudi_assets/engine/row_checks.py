@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .avro_project import project
 from .config import TableConfig
+from .keys import escape_path_name
+
+_LONGEST_NAME = 255  # bytes: what Linux's and HDFS's file systems take
 
 
 @dataclass(slots=True)
@@ -36,6 +40,14 @@ def count_rows(batches: Iterable[pa.RecordBatch], config: TableConfig, not_null:
     return count
 
 
+def fitting(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches as they are, each once its values in `target`'s columns are known to fit; else `InvalidInput`."""
+    for batch in batches:
+        if target.names:
+            project(pa.Table.from_batches([batch]).select(target.names), target)
+        yield batch
+
+
 def _faults(batch: pa.RecordBatch, config: TableConfig, not_null: list[str]) -> Iterator[tuple[str, pa.Array]]:
     """Each thing a row must have, in words, and where it has not."""
     for name in not_null:
@@ -50,15 +62,22 @@ def _faults(batch: pa.RecordBatch, config: TableConfig, not_null: list[str]) -> 
     else:
         yield f"record key (null or empty {config.record_key[0]})", empty[0]
     for name in config.partition_fields:
-        value = pc.fill_null(_text(batch, name), "")
-        path = pc.is_in(value, pa.array([".", "..", ".hoodie"], value.type))
-        if not config.url_encode:
-            path = pc.or_(path, pc.match_substring(value, "/"))
+        value = pc.fill_null(_text(batch, name), "").dictionary_encode()
+        prefix = f"{name}=" if config.hive_style else ""
+        odd = [not _names_a_folder(text, prefix, config.url_encode) for text in value.dictionary.to_pylist()]
+        path = pa.array(odd, pa.bool_()).take(value.indices)
         yield f"partition value in {name} that is one folder's name", path
     # Hudi splits a key's text to find its bucket, and its versions split such keys differently.
     mark = "," if config.complex_keys else ":"
     for name, text in zip(config.record_key, texts, strict=True):
         yield f"{name} that the bucket index can place (it holds {mark!r})", pc.match_substring(text, mark)
+
+
+def _names_a_folder(value: str, prefix: str, url_encode: bool) -> bool:
+    """True where a partition value is one folder's name, to Java as well: a colon there ends a URI's scheme."""
+    text = escape_path_name(value) if url_encode else value
+    short = len((prefix + text).encode()) <= _LONGEST_NAME
+    return short and text not in (".", "..", ".hoodie") and not set(text) & set("/:\0")
 
 
 def _text(batch: pa.RecordBatch, name: str) -> pa.Array:

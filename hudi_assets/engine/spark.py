@@ -91,8 +91,22 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """An Arrow schema in Spark's types, every column nullable."""
-    return from_arrow_schema(schema)
+    """An Arrow schema in Spark's types, everything nullable, as Spark takes files to be.
+
+    PySpark's `toArrow` fails where a struct is null whose fields may not be.
+    """
+    return from_arrow_schema(pa.schema([_nullable(field) for field in schema]))
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(child) for child in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(kind.key_type, _nullable(kind.item_field))
+    return pa.field(field.name, kind)
 
 
 def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:

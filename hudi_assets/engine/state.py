@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from . import avro_schema
-from .commit_metadata import EVENT_TIME, GUARDED, SCHEMA, CommitMetadata, WriteStat
+from . import avro_schema, evolution
+from .commit_metadata import BATCH_ID, EVENT_TIME, GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata, WriteStat
 from .compaction_plan import decode_plan
 from .config import EVENT_TIME_FIELD, TableConfig
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
@@ -18,16 +18,21 @@ from .event_time import EventTimeUnit, unit_of
 from .file_view import FileView, GroupKey, Layout, build_view
 from .keys import bucket_of
 from .log_reader import CommittedInstants, read_summary_from_headers, scan_summary
-from .model import Action, BaseFile, Instant, LogFile, Plan, State
+from .memory import EventTimeMemory, Memory, newest_batches, read_memory, stated_logs, write_memory
+from .model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile, Plan, State
+from .schema_on_read import schema_on_read
+from .sealed import seal, unseal
 from .storage import SCRATCH, FileInfo, Storage
 from .strategy import LogSummary
-from .timeline import WRITES, Timeline, latest_states
+from .timeline import WRITES, Timeline, instant_ms, latest_states
 
 META_COLUMNS = avro_schema.META_COLUMNS
 PARTITION_FILE = ".hoodie_partition_metadata"
 # A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
 _MOST_BUCKETS = 100_000
-_SUMMARIES = f"{SCRATCH}/event_times.json"
+SUMMARIES = f"{SCRATCH}/event_times.json"
+# Archivers keep more completed writes than these, whatever their settings.
+_NEVER_ARCHIVED = 2
 
 
 @lru_cache(maxsize=20_000)
@@ -54,6 +59,8 @@ class TableState:
     timeline_sizes: Mapping[str, int]
     # The true clock just before the timeline was listed: what was committed later is not in this reading.
     read_at_ms: int
+    # The schema that a write in progress gives the table; None: its newest commit's.
+    evolved_schema: str | None = None
 
     @classmethod
     def read(cls, storage: Storage, config: TableConfig, layout: Layout, now_ms: Callable[[], int]) -> TableState:
@@ -62,6 +69,21 @@ class TableState:
         instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
         sizes = {file.name: file.size for file in listing}
         return cls(storage, config, layout, Timeline(latest_states(instants)), sizes, read_at_ms)
+
+    @property
+    def now_ms(self) -> int:
+        """The table's clock, epoch ms: the system's, or the newest commit's in a replayed stream."""
+        if self.config.clock == "system":
+            return self.read_at_ms
+        times = (commit.clock_time for _, commit in self.commits_newest_first())
+        # Commits come in order of the stream, so the newest ones tell; a compaction states none.
+        return next((time for time in times if time is not None), 0)
+
+    @property
+    def oldest_unfinished_ms(self) -> int | None:
+        """When the oldest unfinished write was requested, epoch ms; None where none is unfinished."""
+        unfinished = [i.timestamp for i in self.timeline.inflight_writes]
+        return instant_ms(min(unfinished), self.config.timezone) if unfinished else None
 
     # -- commits and plans ------------------------------------------------------------------------
 
@@ -97,7 +119,11 @@ class TableState:
     @cached_property
     def avro_schema(self) -> str:
         """The table's newest Avro schema, without meta columns."""
+        if self.evolved_schema is not None:
+            return self.evolved_schema
         for _, commit in self.commits_newest_first():
+            if commit.extra.get(INTERNAL_SCHEMA):
+                raise schema_on_read(self.storage)
             if commit.extra.get(SCHEMA):
                 return commit.extra[SCHEMA]
         if self.config.create_schema:
@@ -107,10 +133,7 @@ class TableState:
     @cached_property
     def avro_schema_with_meta(self) -> str:
         """The schema as log blocks and base files carry it: Hudi's meta columns first."""
-        record = json.loads(self.avro_schema)
-        meta = [{"name": n, "type": ["null", "string"], "doc": "", "default": None} for n in META_COLUMNS]
-        fields = [field for field in record["fields"] if field["name"] not in META_COLUMNS]
-        return json.dumps({**record, "fields": [*meta, *fields]}, separators=(",", ":"))
+        return evolution.with_meta_columns(self.avro_schema)
 
     @cached_property
     def data_schema(self) -> pa.Schema:
@@ -120,6 +143,9 @@ class TableState:
     @cached_property
     def schema(self) -> pa.Schema:
         """The table's Arrow schema, meta columns first."""
+        ordering = self.config.ordering_field
+        if ordering and ordering not in self.data_schema.names:
+            raise CorruptTable(f"The table has no column {ordering!r} to order records by.", where=self.storage.base)
         return avro_schema.with_meta_columns(self.data_schema)
 
     # -- files ------------------------------------------------------------------------------------
@@ -130,17 +156,30 @@ class TableState:
         return dict(_walk(self.storage, ""))
 
     @cached_property
-    def view(self) -> FileView:
-        replaced: set[GroupKey] = set()
+    def replaced(self) -> Mapping[GroupKey, str]:
+        """The file groups that a completed replacecommit replaced, and its instant."""
+        found: dict[GroupKey, str] = {}
         for instant in self.timeline.completed(Action.REPLACE_COMMIT):
             for partition, ids in self.commit(instant).replaced.items():
-                replaced |= {(partition, file_id) for file_id in ids}
+                found |= {(partition, file_id): instant.timestamp for file_id in ids}
+        return found
+
+    @cached_property
+    def view(self) -> FileView:
+        return self._view(frozenset(self.replaced))
+
+    @cached_property
+    def view_with_replaced(self) -> FileView:
+        """The file groups that were replaced as well: a query of the past and the cleaner see them."""
+        return self._view(frozenset())
+
+    def _view(self, replaced: frozenset[GroupKey]) -> FileView:
         return build_view(
             self.listing,
             self.timeline,
             self.layout,
             plans=self.pending_plans,
-            replaced=frozenset(replaced),
+            replaced=replaced,
             named=self._names,
         )
 
@@ -189,6 +228,8 @@ class TableState:
     def summaries(self) -> Mapping[str, LogSummary]:
         """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
         stats = self._own_stats()
+        with suppress(OSError):  # a table that this process may only read keeps no memory
+            self.remember(newest=_NEVER_ARCHIVED)
         found: dict[str, LogSummary] = {}
         missing = []
         for log in self.remaining_logs:
@@ -205,7 +246,7 @@ class TableState:
         bases = [s.base_instant for s in self.view.latest if s.log_files]
         if not bases:
             return {}
-        stats = {}
+        stats = self._remembered_stats()
         oldest = min(bases)
         for instant in self.timeline.completed(*WRITES):
             if instant.timestamp >= oldest:
@@ -213,6 +254,23 @@ class TableState:
                 if commit.extra.get(EVENT_TIME) == self.event_time_tag:
                     stats.update({stat.path: stat for stat in commit.stats if stat.log_version is not None})
         return stats
+
+    def _remembered_stats(self) -> dict[str, WriteStat]:
+        """Write stats of archived commits of ours."""
+        return {
+            path: WriteStat(
+                path=path,
+                partition=path.rpartition("/")[0],
+                file_id="",
+                prev_commit="",
+                size=log.size,
+                num_deletes=log.deletes,
+                min_event_time=log.min_event_time,
+                max_event_time=log.max_event_time,
+            )
+            for path, log in self._memory.of(self.event_time_tag).logs.items()
+            if self._archived(log.instant)
+        }
 
     def _scanned(self, logs: list[LogFile]) -> dict[str, LogSummary]:
         """Summaries from the log files themselves, kept beside the table: log files never change."""
@@ -234,7 +292,7 @@ class TableState:
 
     def _read_cache(self, column: str, unit: EventTimeUnit) -> dict[str, LogSummary]:
         try:
-            body = json.loads(self.storage.read(_SUMMARIES))
+            body = unseal(self.storage.read(SUMMARIES))
             if body.get("column") != column or body.get("unit") != unit:
                 return {}
             return {key: LogSummary(*value) for key, value in body["logs"].items()}
@@ -248,7 +306,7 @@ class TableState:
         }
         body = {"column": column, "unit": unit, "logs": values}
         try:
-            self.storage.replace(_SUMMARIES, json.dumps(body).encode())
+            self.storage.replace(SUMMARIES, seal(body))
         except OSError:
             return  # a table that this process may only read is scanned each time
 
@@ -262,6 +320,14 @@ class TableState:
         """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
         if self.config.event_time_field is None:
             return None
+        stated = self._stated_threshold()
+        if stated is not None or not self._memory.columns:
+            return stated
+        remembered = self._memory.of(self.event_time_tag).threshold
+        return remembered if remembered is not None and self._archived(remembered[0]) else None
+
+    def _stated_threshold(self) -> tuple[str, int] | None:
+        """The same, of the active timeline alone."""
         for instant in reversed(self.timeline.completed(Action.COMMIT)):
             commit = self.commit(instant)
             threshold = commit.threshold if commit.extra.get(EVENT_TIME) == self.event_time_tag else None
@@ -269,10 +335,52 @@ class TableState:
                 # Apache Hudi may have executed our plan: then only the plan knows.
                 plan = self.plan(instant.timestamp)
                 if plan is not None and plan.extra_metadata.get(EVENT_TIME) == self.event_time_tag:
-                    threshold = plan.threshold
+                    threshold = plan.threshold if plan.threshold != NO_THRESHOLD else None
             if threshold is not None:
                 return instant.timestamp, threshold
         return None
+
+    # -- what outlives the archiving of commits ---------------------------------------------------
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return read_memory(self.storage)
+
+    def _archived(self, timestamp: str) -> bool:
+        start = self.timeline.start
+        return start is not None and timestamp < start
+
+    @property
+    def archived_batches(self) -> Mapping[str, str]:
+        """batch id → instant, of archived commits."""
+        return {batch: instant for batch, instant in self._memory.batches.items() if self._archived(instant)}
+
+    def remember(self, newest: int = 0) -> None:
+        """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
+        completed = self.timeline.completed(*WRITES)
+        settled = completed[: max(0, len(completed) - newest)]
+        if not settled:
+            return
+        memory = self._memory
+        batches = dict(memory.batches)
+        for instant in settled:
+            if batch := self.commit(instant).extra.get(BATCH_ID):
+                batches[batch] = instant.timestamp
+        columns = dict(memory.columns)
+        if self.config.event_time_field is not None:
+            columns[self.event_time_tag] = self._column_memory(settled, memory.of(self.event_time_tag))
+        kept = Memory(columns, newest_batches(batches))
+        if kept != memory:
+            write_memory(self.storage, kept)
+
+    def _column_memory(self, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
+        paths = {path for log in self.remaining_logs for path in (log.path, log.original)}
+        commits = ((i.timestamp, self.commit(i)) for i in settled)
+        logs = {path: log for path, log in before.logs.items() if path in paths}
+        logs |= stated_logs(commits, self.event_time_tag, paths)
+        stated = self._stated_threshold()
+        is_settled = stated is not None and stated[0] <= settled[-1].timestamp
+        return EventTimeMemory(stated if is_settled else before.threshold, logs)
 
 
 def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo]]]:

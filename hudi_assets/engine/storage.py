@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlparse
@@ -25,7 +26,8 @@ SCRATCH = ".hoodie/.aux/hudi_assets"
 class FileInfo:
     """A file as a listing shows it. `size` in bytes, of the target where the file is a symbolic link.
 
-    `link_target` is the table-relative target of a symbolic link; `inode` is shared by hard links.
+    `link_target` is the table-relative target of a symbolic link, absolute where it leads out of the table;
+    `inode` is shared by hard links. `modified_ms` is epoch ms by the file system's clock.
     """
 
     path: str
@@ -33,6 +35,7 @@ class FileInfo:
     link_target: str | None = None
     inode: int | None = None
     links: int = 1
+    modified_ms: int = field(default=0, compare=False)
 
     @property
     def name(self) -> str:
@@ -51,6 +54,9 @@ class Storage(Protocol):
     def list_files(self, directory: str) -> list[FileInfo]: ...
     def list_directories(self, directory: str) -> list[str]: ...
     def size(self, path: str) -> int: ...
+    def modified_ms(self, path: str) -> int | None:
+        """When a file was written last, epoch ms by the file system's clock; None where there is none."""
+
     def read(self, path: str) -> bytes: ...
     def read_at(self, path: str, offset: int, length: int) -> bytes: ...
     def open(self, path: str) -> BinaryIO: ...
@@ -65,6 +71,9 @@ class Storage(Protocol):
 
     def hard_link(self, target: str, link: str) -> None: ...
     def symlink(self, target: str, link: str) -> None: ...
+    def own(self, link: str) -> None:
+        """Put the file that a symbolic link leads to in the link's place, at once; the target stays as it is."""
+
     def copy(self, source: str, target: str) -> None: ...
     def sync(self, path: str) -> None:
         """Make a file's bytes, or a directory's entries, survive a power cut."""
@@ -81,10 +90,11 @@ class LocalStorage:
     """A local (or locally mounted) directory."""
 
     base: str
+    scratch: str = f"{SCRATCH}/tmp"
 
     def _at(self, path: str) -> Path:
         # A path from a plan or a commit must never lead out of the table.
-        if path.startswith("/") or ".." in path.split("/"):
+        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise CorruptTable("A file name leads out of the table.", where=f"{self.base}: {path}")
         return Path(self.base, path)
 
@@ -118,21 +128,40 @@ class LocalStorage:
                     stat = entry.stat()
                 except FileNotFoundError:
                     continue
-                yield FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink)
+                except OSError as error:
+                    if error.errno == errno.ELOOP:
+                        continue  # a symbolic link to itself is no file
+                    raise
+                yield FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink, stat.st_mtime_ns // 1_000_000)
 
     def _link_target(self, directory: str, text: str) -> str:
-        return os.path.normpath(os.path.join(directory, text))
+        base, folder = os.path.realpath(self.base), os.path.realpath(self._at(directory))
+        target = os.path.realpath(os.path.join(folder, text))
+        # A partition may itself be a link to another disk; what it holds then lies inside it.
+        if not target.startswith((f"{base}/", f"{folder}/")):
+            return target
+        if not os.path.isabs(text):
+            return os.path.normpath(os.path.join(directory, text))
+        if target.startswith(f"{base}/"):
+            return os.path.relpath(target, base)
+        return os.path.join(directory, os.path.relpath(target, folder))
 
     def list_directories(self, directory: str) -> list[str]:
         prefix = f"{directory}/" if directory else ""
         try:
             with os.scandir(self._at(directory)) as entries:
-                return sorted(prefix + e.name for e in entries if e.is_dir())
+                return sorted(prefix + e.name for e in entries if _is_directory(e))
         except FileNotFoundError:
             return []
 
     def size(self, path: str) -> int:
         return os.path.getsize(self._at(path))
+
+    def modified_ms(self, path: str) -> int | None:
+        try:
+            return os.stat(self._at(path)).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return None
 
     def read(self, path: str) -> bytes:
         return self._at(path).read_bytes()
@@ -171,7 +200,7 @@ class LocalStorage:
         _sync(target.parent)
 
     def _write_scratch(self, data: bytes) -> Path:
-        folder = self._at(f"{SCRATCH}/tmp")
+        folder = self._at(self.scratch)
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / uuid.uuid4().hex
         with open(scratch, "xb") as file:
@@ -192,6 +221,18 @@ class LocalStorage:
     def symlink(self, target: str, link: str) -> None:
         relative = os.path.relpath(self._at(target), self._at(link).parent)
         os.symlink(relative, self._at(link))
+
+    def own(self, link: str) -> None:
+        folder = self._at(self.scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch, place = folder / uuid.uuid4().hex, self._at(link)
+        try:
+            os.link(place.resolve(), scratch)
+        except OSError:  # a file system without hard links
+            shutil.copyfile(place, scratch)
+            _sync(scratch)
+        os.replace(scratch, place)
+        _sync(place.parent)
 
     def copy(self, source: str, target: str) -> None:
         with open(self._at(source), "rb") as reader, open(self._at(target), "xb") as writer:
@@ -222,11 +263,10 @@ class LocalStorage:
         folder = Path(self.base)
         while not folder.exists():
             folder = folder.parent
-        probe = folder / f".hudi_assets.{uuid.uuid4().hex}"
         try:
-            with open(probe, "xb"):
+            # Without a name where the system can: a killed process leaves nothing.
+            with tempfile.TemporaryFile(dir=folder):
                 pass
-            probe.unlink()
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
@@ -235,6 +275,15 @@ class LocalStorage:
                 where=str(folder),
                 hint="Give this user write permission, or run as the table's owner.",
             ) from error
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False  # a symbolic link to itself
+        raise
 
 
 def _sync(path: Path) -> None:
@@ -258,3 +307,8 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
     if not text.strip():
         raise InvalidInput("The table's path is empty.")
     return LocalStorage(os.path.abspath(text))
+
+
+def folder_storage(path: str) -> Storage:
+    """A local folder that is no table, as Hudi's lock may have one: nothing but the named files is left in it."""
+    return LocalStorage(os.path.abspath(path), scratch="")

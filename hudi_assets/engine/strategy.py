@@ -1,4 +1,4 @@
-"""Which log files an event-time compaction takes, and when one is due. Pure.
+"""What a compaction takes: the seam that every strategy fits, and event-time selection. Pure.
 
 The selection starts from the RFC's set, the log files whose minimum event time is at or below the
 threshold, and is closed so that no query can change its answer: what remains must not be able to tie
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from .compaction_plan import STRATEGY
+from .closure import MergeRule, close
+from .compaction_settings import StrategyName
 from .event_time import iso
 from .file_view import FileView
-from .model import CarryOver, FileSlice, LogFile, NoPlan, Operation, Plan
-from .timeline import Timeline
+from .model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
 
 _MB = 1024 * 1024
 
@@ -40,81 +41,161 @@ class LogSummary:
 
     @property
     def holds_nothing(self) -> bool:
-        """True for a log file of command blocks alone."""
+        """True for a log file without a record of its own: command blocks alone, or tombstones (see below)."""
         return self.records == 0
+
+    @property
+    def holds_tombstones_only(self) -> bool:
+        """True for a residue log of deletes without event time: a base file was merged with them already."""
+        return self.records == 0 and bool(self.deletes)
 
 
 Summaries = Mapping[str, LogSummary]
 
 
 def filter_log_files(
-    slice_: FileSlice, threshold: int, summaries: Summaries, *, ordered_by_event_time: bool
+    slice_: FileSlice,
+    threshold: int,
+    summaries: Summaries,
+    *,
+    ordered_by_event_time: bool,
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
+    keeps_tombstones: bool = False,
 ) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
     """(to compact, to remain) of a slice's log files, each in log order.
 
-    `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field; where
-    it is not, only a prefix of the slice's logs can be merged without changing an answer.
+    `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field, in a form
+    that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
-    selected = [s.min_event_time is None or s.min_event_time <= threshold for s in known]
+    selected = [
+        not s.holds_tombstones_only and (s.min_event_time is None or s.min_event_time <= threshold) for s in known
+    ]
     if not any(selected):
         return (), logs
-    selected = _close_ranges(known, selected) if ordered_by_event_time else _close_prefix(selected)
-    if not all(selected) and _must_take_whole_slice(known, selected, ordered_by_event_time):
-        selected = [True] * len(logs)
+    selected = close(known, selected, MergeRule(mode, ordered_by_event_time, keeps_tombstones))
     chosen = tuple(log for log, take in zip(logs, selected, strict=True) if take)
     remain = tuple(log for log, take in zip(logs, selected, strict=True) if not take)
     return chosen, remain
 
 
-def _close_prefix(selected: Sequence[bool]) -> list[bool]:
-    last = max(i for i, take in enumerate(selected) if take)
-    return [i <= last for i in range(len(selected))]
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file slice with the log files that its compaction would merge, before bounds cut the plan."""
+
+    slice_: FileSlice
+    chosen: tuple[LogFile, ...]
+    remain: tuple[LogFile, ...]
+    metrics: Mapping[str, float]
+
+    @property
+    def partition(self) -> str:
+        return self.slice_.partition
 
 
-def _close_ranges(known: Sequence[LogSummary], selected: Sequence[bool]) -> list[bool]:
-    """An earlier log joins unless every selected log after it lies wholly below it: then no tie can flip."""
-    result = list(selected)
-    highest = -math.inf
-    for i in reversed(range(len(known))):
-        low = known[i].min_event_time
-        if not result[i] and highest > -math.inf and (low is None or highest >= low):
-            result[i] = True
-        if result[i]:
-            high = known[i].max_event_time
-            highest = max(highest, math.inf if high is None or not known[i].known else high)
-    return result
+class CompactionStrategy(Protocol):
+    """What a compaction takes (org.apache.hudi.table.action.compact.strategy.CompactionStrategy).
 
-
-def _must_take_whole_slice(known: Sequence[LogSummary], selected: Sequence[bool], ordered_by_event_time: bool) -> bool:
-    """True where a merged delete could be forgotten too early, or a rollback parted from its target."""
-    if any(s.rollbacks for s in known):
-        return True
-    lows = [s.min_event_time for s, take in zip(known, selected, strict=True) if not take]
-    lowest = min((low for low in lows if low is not None), default=math.inf)
-    for summary, take in zip(known, selected, strict=True):
-        if take and summary.deletes != 0:
-            high = summary.max_event_time
-            # With another ordering field, event times do not say which records the delete beats.
-            if not ordered_by_event_time or high is None or summary.deletes is None or high >= lowest:
-                return True
-    return False
-
-
-def trigger(timeline: Timeline, *, ignore: frozenset[str] = frozenset()) -> NoPlan | None:
-    """EVENT_TIME_TRIGGER: strictly one compaction at a time, and none beside an unfinished write.
-
-    A log file that an unfinished write puts into the old slice after the plan is published would be
-    lost on version 6.
+    Asked in this order: which partitions, which log files of each slice (the RFC's addition), and which
+    of the slices in which order.
     """
-    for instant in timeline.pending_services:
-        if instant.timestamp in ignore:
-            continue
-        return NoPlan(f"{instant.action} {instant.timestamp} is pending")
-    for instant in timeline.inflight_writes:
-        return NoPlan(f"{instant.action} {instant.timestamp} is {instant.state}")
-    return None
+
+    @property
+    def name(self) -> str: ...
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]: ...
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]: ...
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]: ...
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The threshold that a plan without these may claim, epoch ms, or NO_THRESHOLD."""
+        ...
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        """Why there is no plan, in words."""
+        ...
+
+
+@dataclass(frozen=True)
+class EventTimeBased:
+    """This project's strategy: every log file with event times at or below the threshold (epoch ms).
+
+    Bounds cut the plan from the oldest event time on: at most `target_partitions` partitions, and file
+    slices until their I/O (MB) uses `target_io` up (Hudi's rule: the slice that crosses it is the last).
+    `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
+    """
+
+    threshold: int
+    summaries: Summaries
+    ordered_by_event_time: bool
+    target_io: int | None = None
+    target_partitions: int | None = None
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
+    keeps_tombstones: bool = False
+    exact_split: bool = False
+    name: str = StrategyName.EVENT_TIME.class_name
+
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
+        return list(partitions)
+
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+        return filter_log_files(
+            slice_,
+            self.threshold,
+            self.summaries,
+            ordered_by_event_time=self.ordered_by_event_time,
+            mode=self.mode,
+            keeps_tombstones=self.keeps_tombstones,
+        )
+
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Oldest event time first; a slice with unknown ones comes before all."""
+        oldest_first = sorted(candidates, key=lambda c: (self.lowest(c), c.partition, c.slice_.file_id))
+        # Nothing can be claimed without those, and an exact split needs a claim: no bound leaves them out.
+        needed = [c for c in oldest_first if self.exact_split and self.lowest(c) == -math.inf]
+        return [*needed, *self._bounded(oldest_first[len(needed) :])]
+
+    def _bounded(self, oldest_first: list[Candidate]) -> list[Candidate]:
+        if self.target_partitions is not None:
+            partitions = list(dict.fromkeys(c.partition for c in oldest_first))[: max(1, self.target_partitions)]
+            oldest_first = [c for c in oldest_first if c.partition in partitions]
+        return oldest_first if self.target_io is None else within_io(oldest_first, self.target_io)
+
+    def lowest(self, candidate: Candidate) -> float:
+        """The smallest event time among the chosen log files; -inf where unknown, inf where they hold nothing."""
+        known = [self.summaries[log.path] for log in candidate.chosen]
+        lows = [s.min_event_time for s in known if not s.holds_nothing]
+        return min((-math.inf if low is None else low for low in lows), default=math.inf)
+
+    def splits(self, candidate: Candidate, claimed: int) -> bool:
+        """True where an exact split may leave records of a chosen log file above the claimed threshold."""
+        highs = [self.summaries[log.path].max_event_time for log in candidate.chosen]
+        return self.exact_split and any(high is None or high > claimed for high in highs)
+
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The largest time up to which every log file is in the plan; NO_THRESHOLD where that is unknown."""
+        lowest = min((self.lowest(candidate) for candidate in left_out), default=math.inf)
+        if lowest == -math.inf:
+            return NO_THRESHOLD
+        return self.threshold if lowest == math.inf else min(self.threshold, int(lowest) - 1)
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        remaining = sum(len(s.log_files) for s in view.latest)
+        return f"no log file has an event time at or below {iso(self.threshold)} ({remaining} log files remain)"
+
+
+def within_io(candidates: Sequence[Candidate], target_io: int) -> list[Candidate]:
+    """Candidates in order until their I/O reaches the bound (BoundedIOCompactionStrategy), in MB.
+
+    The one that reaches it is taken too, so a plan is never empty for being too large.
+    """
+    taken: list[Candidate] = []
+    left = target_io
+    for candidate in candidates:
+        taken.append(candidate)
+        left -= int(candidate.metrics["TOTAL_IO_MB"])
+        if left <= 0:
+            break
+    return taken
 
 
 CarryOverNames = Callable[[FileSlice, tuple[LogFile, ...], str], tuple[CarryOver, ...]]
@@ -122,44 +203,73 @@ CarryOverNames = Callable[[FileSlice, tuple[LogFile, ...], str], tuple[CarryOver
 
 def plan(
     view: FileView,
-    summaries: Summaries,
+    strategy: CompactionStrategy,
     *,
     instant: str,
-    threshold: int,
-    ordered_by_event_time: bool,
+    partitions: Sequence[str],
+    base_file_size: int,
     carry_over: CarryOverNames,
     extra_metadata: Mapping[str, str],
 ) -> Plan | NoPlan:
-    """The compaction plan at `instant` for `threshold` (epoch ms), or why there is none."""
-    operations = []
+    """The compaction plan at `instant`, or why there is none.
+
+    `partitions`: all of the table's. `base_file_size` (bytes) is what a slice without a base file is
+    expected to write (hoodie.parquet.max.file.size).
+    """
+    found = candidates(view, strategy, partitions, base_file_size)
+    taken = strategy.order_and_filter(found)
+    if not taken:
+        return NoPlan(strategy.nothing(view, found))
+    groups = {(one.partition, one.slice_.file_id) for one in taken}
+    left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
+    return Plan(
+        instant,
+        strategy.threshold_of(left_out),
+        tuple(_operation(one, carry_over(one.slice_, one.remain, instant)) for one in taken),
+        strategy.name,
+        dict(extra_metadata),
+    )
+
+
+def candidates(
+    view: FileView, strategy: CompactionStrategy, partitions: Sequence[str], base_file_size: int
+) -> list[Candidate]:
+    """What each file slice would give to a compaction, in the order of the strategy's partitions."""
+    by_partition: dict[str, list[FileSlice]] = {}
     for slice_ in view.latest:
-        chosen, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=ordered_by_event_time)
-        if chosen:
-            carried = carry_over(slice_, remain, instant)
-            operations.append(_operation(slice_, chosen, carried))
-    if not operations:
-        remaining = sum(len(s.log_files) for s in view.latest)
-        return NoPlan(f"no log file has an event time at or below {iso(threshold)} ({remaining} log files remain)")
-    return Plan(instant, threshold, tuple(operations), STRATEGY, dict(extra_metadata))
+        if slice_.log_files:
+            by_partition.setdefault(slice_.partition, []).append(slice_)
+    found = []
+    for partition in strategy.filter_partition_paths(partitions):
+        for slice_ in by_partition.get(partition, ()):
+            chosen, remain = strategy.filter_log_files(slice_)
+            if chosen:
+                found.append(Candidate(slice_, chosen, remain, metrics_of(slice_, chosen, base_file_size)))
+    return found
 
 
-def _operation(slice_: FileSlice, chosen: tuple[LogFile, ...], carried: tuple[CarryOver, ...]) -> Operation:
+def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:
+    """An operation's metrics (FileSliceMetricUtils); Java's executor needs every one of these."""
     base_size = slice_.base_file.size if slice_.base_file else 0
     log_size = sum(log.size for log in chosen)
-    # Java's executor needs every one of these (CompactionStrategy.captureMetrics).
-    metrics = {
+    read, write = (base_size + log_size) // _MB, (base_size or base_file_size) // _MB
+    return {
         "TOTAL_LOG_FILES": float(len(chosen)),
         "TOTAL_LOG_FILES_SIZE": float(log_size),
-        "TOTAL_IO_READ_MB": float((base_size + log_size) // _MB),
-        "TOTAL_IO_WRITE_MB": float((base_size or log_size) // _MB),
-        "TOTAL_IO_MB": float((base_size + log_size) // _MB + (base_size or log_size) // _MB),
+        "TOTAL_IO_READ_MB": float(read),
+        "TOTAL_IO_WRITE_MB": float(write),
+        "TOTAL_IO_MB": float(read + write),
     }
+
+
+def _operation(candidate: Candidate, carried: tuple[CarryOver, ...]) -> Operation:
+    slice_ = candidate.slice_
     return Operation(
         partition=slice_.partition,
         file_id=slice_.file_id,
         base_instant=slice_.base_instant,
         base_file=slice_.base_file.path if slice_.base_file else None,
-        log_files=tuple(log.path for log in chosen),
+        log_files=tuple(log.path for log in candidate.chosen),
         carried_over=carried,
-        metrics=metrics,
+        metrics=candidate.metrics,
     )

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from . import avro_schema as avro
+from . import look
 from . import spark as seam
+from .archive import Archiver, ArchiveResult
+from .base_schema import base_file_groups
+from .clean import Cleaner
+from .clean_execute import CleanResult
 from .compaction import Compactor
 from .config import (
-    CLOCK,
-    DATA_LATENCY,
-    EVENT_TIME_UNIT,
-    LOG_BLOCK_FORMAT,
-    PROPERTIES,
-    WRITERS,
     TableConfig,
-    dump_properties,
-    new_table_properties,
-    parse_config,
     read_config,
 )
+from .cost import CostPoint
+from .create import NewTable, create_table
 from .errors import InvalidInput, UnsupportedTable
-from .event_time import parse_latency, parse_time, to_micros, unit_of
+from .event_time import Latency, Time, parse_time
 from .file_view import Layout
-from .freshness import compute_freshness
+from .latency import ObservedLatency
+from .lateness import LateLog, late_records, observed_latency
 from .layout_v6 import LayoutV6
-from .log_reader import event_time_columns
+from .leftovers import leftovers
 from .model import (
     CarryOver,
     CommitResult,
@@ -39,25 +35,41 @@ from .model import (
     Freshness,
     LogBar,
     LogFile,
+    MergeMode,
     NoPlan,
+    NothingToDo,
     Plan,
     Stats,
 )
 from .publish import Publisher, system_now_ms
-from .query import ReadTask, read_optimized_frame, snapshot_frame, snapshot_tasks
+from .query import (
+    ReadTask,
+    incremental_frame,
+    incremental_tasks,
+    read_optimized_frame,
+    read_optimized_tasks,
+    snapshot_frame,
+    snapshot_tasks,
+    time_travel_frame,
+    time_travel_tasks,
+)
+from .query_instants import Moment
 from .recover import recover
+from .restore import RestoreResult
+from .rollback import RollbackResult
+from .savepoint import Savepoints
+from .schema_on_read import check_no_schema_on_read
 from .state import TableState, check_no_metadata_table
 from .storage import Storage, open_storage
-from .timeline import instant_ms
-from .write import check_fields
+from .threshold import choose_threshold
+from .undo import Undo
+from .validate import Finding, validate
 from .writer import Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-Time = int | str | datetime
-Latency = timedelta | str | int
 _LAYOUTS: Mapping[int, Layout] = {6: LayoutV6()}
 
 
@@ -85,7 +97,7 @@ class HudiTable:
         schema: StructType | pa.Schema | str,
         *,
         record_key: Sequence[str],
-        ordering_field: str,
+        ordering_field: str | None = None,
         event_time_field: str | None = None,
         partition_fields: Sequence[str] = (),
         buckets: int = 4,
@@ -97,45 +109,39 @@ class HudiTable:
         clock: str = "system",
         log_block_format: str = "parquet",
         hive_style: bool = True,
+        url_encode: bool = False,
+        merge_mode: MergeMode | str = MergeMode.EVENT_TIME_ORDERING,
     ) -> HudiTable:
         """Create an empty table at a path that holds none.
 
         `schema`: Spark, Arrow or Avro (JSON). `event_time_field` defaults to the ordering field;
         `event_time_unit` (s, ms, us, iso) is for long and string columns. `data_latency`: how long from
-        an event to its commit. `clock`: "system", or "commit" for a replayed stream whose time is the
-        newest commit's `clock_time`. Raises `InvalidInput` before anything is written.
+        an event to its commit, or "auto" to learn it from the commits. `clock`: "system", or "commit" for a
+        replayed stream whose time is the newest commit's `clock_time`. `hive_style`, `url_encode`: how partition
+        values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/merge.md`;
+        COMMIT_TIME_ORDERING takes no ordering field, so it needs the event-time field. Raises `InvalidInput`
+        before anything is written.
         """
         storage = open_storage(path, storage_options)
-        table_name = name or storage.base.rstrip("/").rsplit("/", 1)[-1]
-        avro_json = _as_avro(schema, table_name)
-        own = {CLOCK: clock, LOG_BLOCK_FORMAT: log_block_format, WRITERS: "stopped"}
-        if event_time_unit is not None:
-            own[EVENT_TIME_UNIT] = event_time_unit
-        if data_latency is not None:
-            own[DATA_LATENCY] = f"{parse_latency(data_latency)}ms"
-        _check_shape(record_key, buckets, table_version)
-        properties = new_table_properties(
-            name=table_name,
-            avro_schema=avro_json,
+        _layout(table_version, storage.base)
+        asked = NewTable(
+            schema=schema,
             record_key=record_key,
             ordering_field=ordering_field,
-            event_time_field=event_time_field or ordering_field,
+            event_time_field=event_time_field,
             partition_fields=partition_fields,
             buckets=buckets,
             table_version=table_version,
+            name=name,
+            event_time_unit=event_time_unit,
+            data_latency=data_latency,
+            clock=clock,
+            log_block_format=log_block_format,
             hive_style=hive_style,
-            own=own,
+            url_encode=url_encode,
+            merge_mode=merge_mode,
         )
-        config = parse_config(properties, storage.base)
-        arrow = avro.avro_to_arrow_schema(avro_json)
-        check_fields(arrow, config)
-        column = config.event_time_field or ordering_field
-        unit_of(arrow.field(column).type, config.event_time_unit, column)
-        storage.check_writable()
-        if storage.exists(PROPERTIES):
-            raise InvalidInput("There is a Hudi table already.", where=storage.base, hint="Open it instead.")
-        storage.create(PROPERTIES, dump_properties(properties))
-        return cls(storage, config)
+        return cls(storage, create_table(storage, asked))
 
     @classmethod
     def open(
@@ -153,6 +159,7 @@ class HudiTable:
         storage = open_storage(path, storage_options)
         config = read_config(storage, settings)
         check_no_metadata_table(storage)
+        check_no_schema_on_read(storage)
         return cls(storage, config)
 
     def state(self) -> TableState:
@@ -189,7 +196,7 @@ class HudiTable:
 
     def _writer(self, spark: SparkSession) -> Writer:
         seam.use_this_python(spark)
-        return Writer(self._storage, self.config, self._layout, self._publisher, spark, self._freshness_of)
+        return Writer(self._storage, self.config, self._layout, self._publisher, spark, look.freshness_of)
 
     def committed_batches(self) -> dict[str, str]:
         """batch id → instant, of the delta commits on the active timeline."""
@@ -210,7 +217,7 @@ class HudiTable:
         `NoPlan` says why there is nothing to do. A dry run publishes nothing.
         """
         state = self.state()
-        limit = self._threshold(state, threshold, data_latency)
+        limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
         return self._compactor().plan(limit, dry_run=dry_run)
@@ -227,24 +234,6 @@ class HudiTable:
     def _compactor(self) -> Compactor:
         return Compactor(self._storage, self.config, self._layout, self._publisher)
 
-    def _threshold(self, state: TableState, threshold: Time | None, data_latency: Latency | None) -> int | NoPlan:
-        if threshold is not None and data_latency is not None:
-            raise InvalidInput("Give a threshold or a data latency, not both.")
-        now = self._now_of(state)
-        if threshold is None:
-            latency = self.config.data_latency_ms if data_latency is None else parse_latency(data_latency)
-            if latency is None:
-                return NoPlan("the table has no data latency, and no threshold was given")
-            return now - latency
-        limit = parse_time(threshold)
-        if limit > now:
-            raise InvalidInput(
-                f"The threshold {threshold} is in the future of the table's clock.",
-                where=self.path,
-                hint="Give one at or before now: records up to it may still arrive.",
-            )
-        return limit
-
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""
         return next(iter(self.state().executable_plans), None)
@@ -256,9 +245,69 @@ class HudiTable:
             raise InvalidInput("There is no compaction plan at this instant.", where=f"{self.path} {instant}")
         return found
 
+    def rollback(self, instant: str) -> RollbackResult:
+        """Take back the newest write, an unfinished one, or a compaction's attempt (its plan and links stay).
+
+        `InvalidInput` names what builds on the instant and is in the way; `Conflict` whoever else is at work.
+        """
+        return self._undo().rollback(instant)
+
+    def unschedule(self, instant: str) -> None:
+        """Withdraw a pending compaction plan with its carried-over logs; refused where commits wrote to its slice."""
+        self._undo().unschedule(instant)
+
+    def restore(self, savepoint: str) -> RestoreResult:
+        """Make the table what it was at a savepoint: everything later is rolled back, the newest first."""
+        return self._undo().restore(savepoint)
+
+    def _undo(self) -> Undo:
+        return Undo(self._storage, self.config, self._layout, self._publisher)
+
+    def validate(self) -> tuple[Finding, ...]:
+        """What is not as the timeline says, with what to do about it; empty: all is well. Reads only."""
+        return validate(self.state(), self._true_now_ms)
+
+    def leftovers(self) -> tuple[str, ...]:
+        """What `recover` would finish, undo or remove, by a look that costs no more than a listing."""
+        return leftovers(self.state(), self._true_now_ms)
+
     def recover(self) -> tuple[str, ...]:
         """Undo what dead writers and planners of ours left; sentences about what was done."""
         return recover(self._storage, self.config, self._layout, self._publisher)
+
+    # -- housekeeping -----------------------------------------------------------------------------
+
+    def clean(
+        self, *, policy: str | None = None, retained: int | None = None, dry_run: bool = False
+    ) -> CleanResult | NothingToDo:
+        """Delete the file slices that no retained view reads; finish a clean that a crash left.
+
+        Policy and how much it retains (commits, file versions or hours) are given, or the table's own
+        (hoodie.cleaner.*). A dry run deletes nothing.
+        """
+        return self._cleaner().clean(policy=policy, retained=retained, dry_run=dry_run)
+
+    def savepoint(self, instant: str | None = None, *, comment: str = "", user: str = "") -> str:
+        """Protect the table as of a completed write (the last one) from every cleaner; the savepoint's instant."""
+        return self._savepoints().create(instant, comment=comment, user=user)
+
+    def delete_savepoint(self, instant: str) -> None:
+        """Give a savepoint up."""
+        self._savepoints().delete(instant)
+
+    def savepoints(self) -> tuple[str, ...]:
+        """Instants of the savepoints, oldest first."""
+        return self._savepoints().all()
+
+    def archive(self) -> ArchiveResult | NothingToDo:
+        """Move old instants from the active timeline into the archived one (hoodie.keep.min/max.commits)."""
+        return Archiver(self._storage, self.config, self._layout, self._publisher).archive()
+
+    def _cleaner(self) -> Cleaner:
+        return Cleaner(self._storage, self.config, self._layout, self._publisher)
+
+    def _savepoints(self) -> Savepoints:
+        return Savepoints(self._storage, self.config, self._layout, self._publisher)
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -279,6 +328,38 @@ class HudiTable:
         """The read-optimized view: Spark's own Parquet reader on the current base files."""
         return read_optimized_frame(spark, self.state())
 
+    def read_optimized_tasks(self) -> list[ReadTask]:
+        """The read-optimized view as picklable tasks for `engine.query.read_task`."""
+        return read_optimized_tasks(self.state())
+
+    def time_travel(self, spark: SparkSession, instant: Moment) -> DataFrame:
+        """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
+
+        Raises `InvalidInput`, naming the earliest instant left, where the history was cleaned.
+        """
+        seam.use_this_python(spark)
+        return time_travel_frame(spark, self.state(), instant)
+
+    def time_travel_tasks(self, instant: Moment) -> list[ReadTask]:
+        """`time_travel` as picklable tasks for `engine.query.read_task`."""
+        return time_travel_tasks(self.state(), instant)
+
+    def incremental(self, spark: SparkSession, begin: Moment, end: Moment | None = None) -> DataFrame:
+        """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
+
+        `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
+        """
+        seam.use_this_python(spark)
+        return incremental_frame(spark, self.state(), begin, end)
+
+    def incremental_tasks(self, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
+        """`incremental` as picklable tasks for `engine.query.read_task`."""
+        return incremental_tasks(self.state(), begin, end)
+
+    def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:
+        """The current base files by the schema that they have, and Spark SQL per column of the table for each."""
+        return base_file_groups(self.state())
+
     def read_optimized_files(self) -> list[str]:
         """Absolute paths of the current base files."""
         return [self._storage.uri(base.path) for base in self.state().view.base_files]
@@ -287,112 +368,43 @@ class HudiTable:
 
     def now_ms(self) -> int:
         """The table's clock, epoch ms: the system's, or the newest commit's in a replayed stream."""
-        return self._now_of(self.state())
+        return self.state().now_ms
 
-    def _now_of(self, state: TableState) -> int:
-        if self.config.clock == "system":
-            return state.read_at_ms
-        times = (commit.clock_time for _, commit in state.commits_newest_first())
-        # Commits come in order of the stream, so the newest ones tell; a compaction states none.
-        return next((time for time in times if time is not None), 0)
+    def observed_latency(self) -> ObservedLatency | None:
+        """How late records came, by the latest delta commits, and the evidence; None where there is none."""
+        return observed_latency(self.state())
+
+    def late_records(self, freshness_ms: int) -> tuple[LateLog, ...]:
+        """The remaining log files with records at or below a freshness that was published: they came late."""
+        return late_records(self.state(), freshness_ms)
+
+    def cost_curve(self, points: int = 20) -> tuple[CostPoint, ...]:
+        """For each possible threshold (thinned to `points`) what its compaction costs, and the freshness after."""
+        return self._compactor().cost_curve(self.state(), points)
 
     def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
         """What the read-optimized view promises now."""
-        latency = None if data_latency is None else parse_latency(data_latency)
-        return self._freshness_of(self.state(), latency)
-
-    def _freshness_of(self, state: TableState, latency: int | None = None) -> Freshness:
-        unfinished = [i.timestamp for i in state.timeline.inflight_writes]
-        oldest = instant_ms(min(unfinished), self.config.timezone) if unfinished else None
-        return compute_freshness(
-            state.remaining_logs,
-            state.summaries,
-            now_ms=self._now_of(state),
-            oldest_unfinished_ms=oldest,
-            data_latency_ms=self.config.data_latency_ms if latency is None else latency,
-            last_threshold=state.last_threshold,
-        )
+        return look.freshness_of(self.state(), data_latency)
 
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""
-        state = self.state()
-        freshness = self._freshness_of(state)
-        latest = [s for s in state.view.latest if s.log_files]
-        last = state.timeline.completed("commit")  # type: ignore[arg-type]
-        return Stats(
-            table_version=self.config.table_version,
-            freshness=freshness,
-            file_groups=len(state.view.groups),
-            base_files=len(state.view.base_files),
-            base_bytes=sum(base.size for base in state.view.base_files),
-            remaining_file_slices=len(latest),
-            remaining_log_files=len(state.remaining_logs),
-            remaining_bytes=sum(log.size for log in state.remaining_logs),
-            min_event_time=freshness.min_event_time,
-            pending=tuple(plan.instant for plan in state.executable_plans),
-            last_compaction=last[-1].timestamp if last else None,
-            last_commit=state.timeline.last_write,
-            inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
-        )
+        return look.stats_of(self.state())
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""
-        state = self.state()
-        bars = [self._bar(state, log, compacted=False) for log in state.remaining_logs]
-        if plan is None:
-            return tuple(bars)
-        taken = {path for op in plan.operations for path in op.log_files}
-        marked = [replace(bar, compacted=True) if _path(bar) in taken else bar for bar in bars]
-        gone = taken - {_path(bar) for bar in marked}
-        return (*self._compacted_bars(state, gone), *marked)
-
-    @staticmethod
-    def _bar(state: TableState, log: LogFile, *, compacted: bool) -> LogBar:
-        summary = state.summaries[log.path]
-        return LogBar(log.name, log.partition, summary.min_event_time, summary.max_event_time, log.size, compacted)
-
-    @staticmethod
-    def _compacted_bars(state: TableState, paths: set[str]) -> Iterator[LogBar]:
-        """Bars of log files that a completed compaction merged, from the commits that wrote them."""
-        for _, commit in state.commits_newest_first():
-            for stat in commit.stats:
-                if stat.path in paths and stat.log_version is not None:
-                    name = stat.path.rsplit("/", 1)[-1]
-                    low, high = stat.min_event_time, stat.max_event_time
-                    yield LogBar(name, stat.partition, low, high, stat.size, True)
+        return look.log_bars(self.state(), plan)
 
     def carried_over(self) -> tuple[CarryOver, ...]:
         """The carried-over log files that the current slices show, link and target."""
-        state = self.state()
-        shown = {log.path for log in state.remaining_logs}
-        instants = {log.base_instant for log in state.remaining_logs}
-        plans = [state.plan(instant) for instant in sorted(instants)]
-        pending = {plan.instant for plan in state.pending_plans}
-        return tuple(
-            carried
-            for plan in (*plans, *(p for p in state.pending_plans if p.instant not in instants))
-            if plan is not None
-            for op in plan.operations
-            for carried in op.carried_over
-            if carried.link in shown or plan.instant in pending
-        )
+        return look.carried_over(self.state())
 
     def log_event_times(self) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:
         """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data."""
-        state = self.state()
-        column, unit = state.event_time_column
-        for log in state.remaining_logs:
-            micros = [to_micros(c, unit) for c in event_time_columns(self._storage, log.path, column)]
-            values = [None if v is None else v // 1000 for part in micros for v in part.to_pylist()]
-            yield log, pa.chunked_array([pa.array(values, pa.int64())])
+        return look.log_event_times(self.state())
 
     def exists(self, path: str) -> bool:
         """True where a table-relative file is there (a link whose target is gone is not)."""
         return self._storage.exists(path)
-
-
-def _path(bar: LogBar) -> str:
-    return f"{bar.partition}/{bar.name}" if bar.partition else bar.name
 
 
 def _layout(version: int, where: str) -> Layout:
@@ -404,25 +416,6 @@ def _layout(version: int, where: str) -> Layout:
             hint=f"Supported: {', '.join(map(str, _LAYOUTS))}.",
         )
     return layout
-
-
-def _check_shape(record_key: Sequence[str], buckets: int, table_version: int) -> None:
-    if isinstance(record_key, str) or not record_key:
-        raise InvalidInput("record_key takes a list with at least one column.")
-    if not 1 <= buckets <= 99_999_999:
-        raise InvalidInput(f"buckets is {buckets}.", hint="Give at least 1.")
-    _layout(table_version, "create")
-
-
-def _as_avro(schema: Any, table_name: str) -> str:
-    """Any of the accepted schema kinds as Avro JSON without meta columns."""
-    if isinstance(schema, str):
-        json.loads(schema)
-        return schema
-    if not isinstance(schema, pa.Schema):
-        schema = seam.arrow_schema(schema)
-    name, namespace = avro.record_name(table_name)
-    return avro.arrow_to_avro_schema(schema, name, namespace)
 
 
 def _ms(moment: datetime | None) -> int | None:

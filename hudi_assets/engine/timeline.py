@@ -11,14 +11,23 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 
+from .errors import CorruptTable
 from .model import Action, Instant, State
 
-_INSTANT = re.compile(r"\d{14}(?:\d{3})?")
+_INSTANT = re.compile(r"\d{14}(?:\d{3})?", re.ASCII)
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _WRITE_TIMELINE = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION)
-_PENDING_SERVICES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)
+_PENDING_SERVICES = (
+    Action.COMPACTION,
+    Action.LOG_COMPACTION,
+    Action.CLUSTERING,
+    Action.REPLACE_COMMIT,
+    Action.ROLLBACK,
+    Action.RESTORE,
+)
 
 
 @dataclass(frozen=True)
@@ -100,9 +109,19 @@ def format_instant(ms: int, timezone: str) -> str:
 def instant_ms(timestamp: str, timezone: str) -> int:
     """An instant as epoch ms. `timezone` is the table's (hoodie.table.timeline.timezone: UTC or LOCAL)."""
     text = timestamp if len(timestamp) == 17 else timestamp + "999"
-    parts = time.strptime(text[:14], "%Y%m%d%H%M%S")
-    seconds = calendar.timegm(parts) if timezone == "UTC" else time.mktime(parts)
+    if text.startswith("0000000000000"):
+        return 0  # Hudi's instants of a bootstrap are no times (HoodieTimeline.INIT_INSTANT_TS and the like)
+    try:
+        parts = time.strptime(text[:14], "%Y%m%d%H%M%S")
+        seconds = calendar.timegm(parts) if timezone == "UTC" else time.mktime(parts)
+    except (ValueError, OverflowError):
+        raise CorruptTable(f"The instant {timestamp} on the timeline is no point in time.") from None
     return int(seconds) * 1000 + int(text[14:17])
+
+
+def local_date(ms: int, timezone: str) -> date:
+    """The calendar day of an epoch time in the table's timezone."""
+    return date(*(time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000))[:3])
 
 
 def is_instant(text: str) -> bool:

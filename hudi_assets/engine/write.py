@@ -31,8 +31,9 @@ from .keys import bucket_file_id, bucket_ids, check_key_type, partition_paths, r
 from .log_codec import BlockType, HeaderKey, encode_block, with_min_event_time
 from .log_reader import count_deleted
 from .merge import KEY, deletes_in_commit_order
-from .model import EventTimeRange
+from .model import EventTimeRange, MergeMode
 from .publish import marker_path
+from .required import with_stand_ins
 from .state import META_COLUMNS, PARTITION_FILE
 from .storage import Storage
 
@@ -113,7 +114,7 @@ def check_fields(schema: pa.Schema, config: TableConfig) -> None:
     """Refuse a schema without the table's key, ordering, event-time or partition columns, by name."""
     needed = {
         "record key": config.record_key,
-        "ordering field": (config.ordering_field,),
+        "ordering field": (config.ordering_field,) if config.ordering_field else (),
         "event-time field": (config.event_time_field,) if config.event_time_field else (),
         "partition field": config.partition_fields,
     }
@@ -134,12 +135,18 @@ def write_rows(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -
     counter = 0
     for partition, bucket, rows in _groups(batches):
         target = spec.target(partition, bucket)
-        table = _by_event_time(avro_project.project(rows, _data_schema(spec.schema)), rows, spec)
+        data = avro_project.project(rows, _data_schema(spec.schema))
+        came_rows = len(rows)
+        came = range_of(data.column(spec.column), spec.unit, "this write")
+        rows, data = _last_of_batch(rows, data, spec)
+        # A row that a later one of the batch replaced counts for every file: any of them may hold the later one.
+        replaced = came if len(data) < came_rows else None
+        table = _by_event_time(data, rows, spec)
         table = _with_meta(table, spec, target, token, counter)
         counter += len(table)
         ensure_partition(spec.storage, partition, spec.instant)
         for number, chunk in enumerate(_chunks(table, spec)):
-            written.append(_write_log(spec, partition, target, number, token, chunk))
+            written.append(_write_log(spec, partition, target, number, token, chunk, replaced))
     return written
 
 
@@ -178,12 +185,23 @@ def _by_event_time(data: pa.Table, rows: pa.Table, spec: WriteSpec) -> pa.Table:
     return table.add_column(0, KEY, rows.column(KEY).take(order))
 
 
+def _last_of_batch(rows: pa.Table, data: pa.Table, spec: WriteSpec) -> tuple[pa.Table, pa.Table]:
+    """With commit-time ordering only the last row of a key in the batch counts, wherever its event time lies."""
+    if spec.config.merging.mode is not MergeMode.COMMIT_TIME_ORDERING:
+        return rows, data
+    keys = pl.DataFrame({"key": pl.Series(rows.column(KEY).combine_chunks())}).with_row_index("row")
+    last = pa.array(keys.unique("key", keep="last")["row"].sort().to_numpy())
+    return rows.take(last), data.take(last)
+
+
 def _latest_per_key(rows: pa.Table, spec: WriteSpec) -> pa.Table:
     """Of each key the row with the greatest ordering value, the later of equal ones.
 
     Within one log file only: a row that a newer one in another file beats may be the newest at or below a
-    threshold between the two.
+    threshold between the two. An exact split may lie between the two within one file: then all are kept.
     """
+    if spec.config.merging.exact_split or spec.config.merging.mode is MergeMode.COMMIT_TIME_ORDERING:
+        return rows
     frame = pl.DataFrame(
         {
             "key": pl.Series(rows.column(KEY).combine_chunks()),
@@ -220,10 +238,18 @@ def _chunks(table: pa.Table, spec: WriteSpec) -> Iterator[pa.Table]:
                 yield part.slice(start, step)
 
 
-def _write_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, rows: pa.Table) -> Written:
+def _write_log(
+    spec: WriteSpec,
+    partition: str,
+    target: Target,
+    number: int,
+    token: str,
+    rows: pa.Table,
+    replaced: EventTimeRange | None,
+) -> Written:
     # The range covers every row that came, also one that a newer row of its key beats here: the promise is
     # about that one too, and is kept only when this file is compacted.
-    covered = range_of(rows.column(spec.column), spec.unit, "this write")
+    covered = replaced or range_of(rows.column(spec.column), spec.unit, "this write")
     late = _count_late(rows.column(spec.column), spec)
     rows = _latest_per_key(rows, spec)
     if deletes_in_commit_order(rows, spec.config.ordering_field):
@@ -256,7 +282,7 @@ def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTim
     if block_format == "avro":
         return encode_block(BlockType.AVRO_DATA, header, avro_codec.encode_records(rows, avro))
     out = io.BytesIO()
-    pq.write_table(rows, out, compression="zstd")
+    pq.write_table(with_stand_ins(rows), out, compression="zstd")
     return encode_block(BlockType.PARQUET_DATA, header, out.getvalue())
 
 
@@ -325,8 +351,9 @@ def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: st
         if ordering == spec.column and not any(record.natural_order for record in records):
             covered = range_of(column, spec.unit, "this write")
             late = _count_late(column, spec)
-    last = _greatest_per_key(records)
-    content = encode_deletes(list(last.values()))
+    # As with rows: an exact split may lie between two deletes of a key.
+    last = records if spec.config.merging.exact_split else list(_greatest_per_key(records).values())
+    content = encode_deletes(last)
     header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
     block = encode_block(BlockType.DELETE, header, content)
     stat = _put_log(spec, partition, target, 0, token, block)

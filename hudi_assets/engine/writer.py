@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from . import avro_project, spark
+from . import evolution, spark
 from .commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from .config import TableConfig
 from .errors import Conflict, HudiAssetsError, InvalidInput
 from .file_view import Layout
+from .heartbeat import Beat, Heartbeats
 from .keys import bucket_ids, bucket_of
-from .lock import write_lock
+from .lateness import data_latency_ms
+from .lock import HeldLock, write_lock
 from .merge import KEY
-from .model import Action, CommitResult, Freshness
+from .model import Action, CommitResult, Freshness, State
 from .publish import Publisher, marked_files
 from .query import slice_reader
 from .recover import clean_up
-from .row_checks import RowCount, count_rows
+from .residue import FIRST_CARRIED_OVER, RESIDUE
+from .row_checks import RowCount, count_rows, fitting
 from .state import META_COLUMNS, TableState, refuse_other_indexes
 from .storage import Storage
 from .write import (
@@ -57,7 +60,7 @@ class Writer:
 
     @staticmethod
     def committed_batches(state: TableState) -> dict[str, str]:
-        batches = {}
+        batches = dict(state.archived_batches)
         for instant in state.timeline.completed(Action.DELTA_COMMIT):
             batch = state.commit(instant).extra.get(BATCH_ID)
             if batch is not None:
@@ -66,10 +69,12 @@ class Writer:
 
     def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
-        data = self._state().data_schema
-        self._check_schema(df, data)
-        needed = {self.config.ordering_field, self.config.event_time_field or self.config.ordering_field}
-        return self._commit(df, sorted(needed), "UPSERT", write_rows, clock_ms, batch_id)
+        check_fields(spark.schema_of(df), self.config)
+        data = self._evolved(self._state(), df).data_schema
+        by_value = evolution.by_value(spark.schema_of(df), data)
+        needed = {name for name in (self.config.ordering_field, self.config.event_time_field) if name}
+        needed |= {field.name for field in data if not field.nullable}
+        return self._commit(df, sorted(needed), by_value, "UPSERT", write_rows, clock_ms, batch_id)
 
     def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         given = spark.schema_of(df).names
@@ -80,35 +85,41 @@ class Writer:
         wanted = (*self.config.record_key, *self.config.partition_fields)
         df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
         self._check_types(df)
-        return self._commit(df, [], "DELETE", write_deletes, clock_ms, batch_id)
+        by_value = evolution.by_value(spark.schema_of(df), self._state().data_schema)
+        return self._commit(df, [], by_value, "DELETE", write_deletes, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
 
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
-    def _check_schema(self, df: DataFrame, data: pa.Schema) -> None:
-        found = spark.schema_of(df)
-        extra = [name for name in found.names if name not in data.names]
-        if extra:
-            raise InvalidInput(
-                f"The table has no column {extra[0]!r}.",
-                where=self.storage.base,
-                hint=f"It has: {', '.join(data.names)}.",
-            )
-        check_fields(found, self.config)
-        self._check_types(df)
+    def _evolved(self, state: TableState, df: DataFrame) -> TableState:
+        """The table with the schema that these rows give it; `InvalidInput`, by column, where they do not fit."""
+        config = self.config
+        fixed = {*config.record_key, *config.partition_fields, config.ordering_field, config.event_time_field or ""}
+        try:
+            schema = evolution.evolve(state.avro_schema, spark.schema_of(df), fixed)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
+        return state if schema == state.avro_schema else replace(state, evolved_schema=schema)
 
     def _check_types(self, df: DataFrame) -> None:
-        data = self._state().data_schema
-        found = spark.schema_of(df)
-        wanted = pa.schema([data.field(name).with_nullable(True) for name in found.names if name in data.names])
-        avro_project.project(found.empty_table(), wanted)
+        try:
+            evolution.check_fits(spark.schema_of(df), self._state().data_schema)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
 
-    def _count_and_check(self, df: DataFrame, not_null: list[str]) -> int:
-        """Count the rows; refuse null keys, ordering values and event times, and paths as partition values."""
+    def _count_and_check(self, df: DataFrame, not_null: list[str], by_value: pa.Schema) -> int:
+        """Count the rows; refuse null keys, ordering values and event times, and paths as partition values.
+
+        And values that do not fit their column, of those where the types alone cannot tell.
+        """
         config = self.config
-        counted: list[RowCount] = spark.map_batches(df, lambda batches: count_rows(batches, config, not_null))
+
+        def count(batches: Iterator[pa.RecordBatch]) -> RowCount:
+            return count_rows(fitting(batches, by_value), config, not_null)
+
+        counted: list[RowCount] = spark.map_batches(df, count)
         total = sum(counted, RowCount())
         for fault, rows in total.faults.items():
             raise InvalidInput(
@@ -144,6 +155,7 @@ class Writer:
         self,
         df: DataFrame,
         not_null: list[str],
+        by_value: pa.Schema,
         operation: str,
         work: _Work,
         clock_ms: int | None,
@@ -159,9 +171,10 @@ class Writer:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
         self.storage.check_writable()
         with spark.cached(df) as rows_once:
-            rows = self._count_and_check(rows_once, not_null)
-            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S):
-                return self._locked_commit(rows_once, rows, operation, work, clock_ms, batch_id)
+            rows = self._count_and_check(rows_once, not_null, by_value)
+            action = f"writes a delta commit ({operation})"
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action) as held:
+                return self._locked_commit(rows_once, rows, operation, work, clock_ms, batch_id, held)
 
     def _locked_commit(
         self,
@@ -171,12 +184,15 @@ class Writer:
         work: _Work,
         clock_ms: int | None,
         batch_id: str | None,
+        held: HeldLock,
     ) -> CommitResult:
         clean_up(self.storage, self.layout, self.publisher, self._state())
         state = self._state()
         done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
         if done is not None or (rows == 0 and clock_ms is None):
             return CommitResult(done, 0, 0, 0, None, None)
+        if operation == "UPSERT":
+            state = self._evolved(state, df)
         # Rows written into a group that a clustering or insert overwrite replaces would be lost with it.
         replacing = state.timeline.pending(Action.REPLACE_COMMIT, Action.CLUSTERING)
         for other in (*state.timeline.inflight_writes, *replacing):
@@ -188,28 +204,40 @@ class Writer:
         self._check_index(state)
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
-        self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
-        try:
-            spec = self._spec(state, instant, clock_ms)
-            written = self._run(df, spec, work) if rows else []
-            self._delete_strays(instant, written)
-        except BaseException as error:
-            self._abandon(instant, error)
-            raise
-        extra |= {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag}
-        if clock_ms is not None:
-            extra[CLOCK_TIME] = str(clock_ms)
-        if batch_id is not None:
-            extra[BATCH_ID] = batch_id
-        stats = tuple(sorted((w.stat for w in written), key=lambda s: s.path))
-        self.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
+        heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)
+        with heartbeats.beating(instant) as beat:
+            self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
+            try:
+                spec = self._spec(state, instant, clock_ms)
+                written = self._run(df, spec, work) if rows else []
+                self._delete_strays(instant, written)
+                self._still_ours(instant, beat, held)
+            except BaseException as error:
+                self._abandon(instant, error)
+                raise
+            extra |= {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag}
+            if clock_ms is not None:
+                extra[CLOCK_TIME] = str(clock_ms)
+            if batch_id is not None:
+                extra[BATCH_ID] = batch_id
+            stats = tuple(sorted((w.stat for w in written), key=lambda s: s.path))
+            self.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
         return _result(instant, written)
+
+    def _still_ours(self, instant: str, beat: Beat, held: HeldLock) -> None:
+        """Raise `Conflict` where another engine took this process for dead and may have taken the write back."""
+        if self.config.writers == "locked":
+            held.check()
+            beat.check()
+        inflight = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+        if not self.storage.exists(inflight):
+            raise Conflict("Another engine took this write back.", where=f"{self.storage.base} {instant}")
 
     def _spec(self, state: TableState, instant: str, clock_ms: int | None) -> WriteSpec:
         column, unit = state.event_time_column
         freshness = self.freshness_of(state)
         now = clock_ms if clock_ms is not None else freshness.computed_at
-        latency = self.config.data_latency_ms
+        latency = data_latency_ms(state)
         return WriteSpec(
             storage=self.storage,
             config=self.config,
@@ -261,10 +289,13 @@ def _targets(state: TableState) -> dict[tuple[str, int], Target]:
         bucket = bucket_of(key[1])
         slice_ = state.view.write_slice(key)
         if bucket is not None and slice_ is not None:
+            plan = state.view.pending.get(key)
+            # The first version of such a slice is kept for the residue log, which its execution writes.
+            first = FIRST_CARRIED_OVER if plan is not None and RESIDUE in plan.extra_metadata else 1
             targets[(key[0], bucket)] = Target(
                 file_id=key[1],
                 base_instant=slice_.base_instant,
-                next_version=slice_.next_log_version,
+                next_version=max(first, slice_.next_log_version),
                 base_file=slice_.base_file.name if slice_.base_file else "",
                 log_files=tuple(log.name for log in slice_.log_files),
                 is_new=False,

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from hudi_assets.engine.storage import LocalStorage
 
-_CHANGING = ("create", "replace", "open_new", "hard_link", "symlink", "copy", "delete", "delete_tree")
+_CHANGING = ("create", "replace", "open_new", "hard_link", "symlink", "own", "copy", "delete", "delete_tree")
 
 
 class Crash(BaseException):

@@ -1,11 +1,13 @@
 """One small table per test, with the assets, checks and sensor that a YAML block would give it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from dagster import (
     AssetExecutionContext,
@@ -25,7 +27,9 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.engine import HudiTable
-from resources.catalog import Catalog
+from hudi_assets.engine.model import Freshness
+from resources.catalog import Catalog, freshness_properties
+from tests.local_session import Frame, LocalSession, install
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Platform:
     """The definitions of the table `events` on an instance of their own, and one Spark."""
 
     home: Path
-    spark: SparkSession
+    spark: Any
     instance: DagsterInstance
     attributes: Mapping[str, Any] = field(default_factory=dict)
     catalog: Catalog = field(default_factory=Catalog)
@@ -45,6 +49,10 @@ class Platform:
 
     def table(self) -> HudiTable:
         return HudiTable.open(str(self.path))
+
+    def table_with_settings(self) -> HudiTable:
+        """As the platform opens it."""
+        return self.component()._resource().open()
 
     def component(self) -> HudiTableComponent:
         source = SourceModel(type="tests.dagster.small_source.SmallSource")
@@ -88,15 +96,17 @@ class Platform:
         partition: str | None = None,
         config: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
+        run_config: Mapping[str, Any] | None = None,
     ) -> ExecuteInProcessResult:
         """One run of these assets of the table (or `reader`) and their checks."""
+        planned = {"ops": {"events__compaction_plan": {"config": dict(config)}}} if config else None
         keys = [AssetKey("reader") if name == "reader" else AssetKey(["events", name]) for name in assets]
         job = self.definitions().resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
             instance=self.instance,
             asset_selection=keys,
             partition_key=partition,
-            run_config={"ops": {"events__compaction_plan": {"config": dict(config)}}} if config else None,
+            run_config=dict(run_config) if run_config else planned,
             tags=dict(tags or {}),
             raise_on_error=False,
         )
@@ -109,7 +119,7 @@ class Platform:
             assert self.run("mor_table", partition=batches[window].id).success
 
     def compact(self, **config: Any) -> ExecuteInProcessResult:
-        return self.run("compaction_plan", "ro_snapshot", "freshness", config=config)
+        return self.run("compaction_plan", "ro_snapshot", "freshness", "housekeeping", config=config)
 
     def tick(self) -> RunRequest | SkipReason:
         """What the sensor says, without a run."""
@@ -142,6 +152,39 @@ def platform(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatc
     Catalog().remove(spark, ro="events_ro", rt="events_rt")
     with DagsterInstance.ephemeral() as instance:
         yield Platform(tmp_path, spark, instance)
+
+
+class InProcess(LocalSession):
+    """With what the assets themselves ask of a SparkSession."""
+
+    version = "4.0"
+
+    def createDataFrame(self, rows: pa.Table) -> Frame:  # noqa: N802
+        return self.frame(rows)
+
+
+class FileCatalog(Catalog):
+    """The published properties in a file instead of in Spark's catalog; no views."""
+
+    file: str
+
+    def publish(self, spark: Any, table: HudiTable, freshness: Freshness, *, ro: str, rt: str) -> dict[str, str]:
+        properties = freshness_properties(freshness, table.path, table.config.timezone)
+        Path(self.file).write_text(json.dumps(properties))
+        return properties
+
+    def properties(self, spark: Any, view: str) -> dict[str, str]:
+        found: dict[str, str] = json.loads(Path(self.file).read_text())
+        return found
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
+    """The same without Spark: for what the engine and Dagster do between themselves."""
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
+    install(monkeypatch.setattr)
+    with DagsterInstance.ephemeral() as instance:
+        yield Platform(tmp_path, InProcess(), instance, catalog=FileCatalog(file=str(tmp_path / "catalog.json")))
 
 
 def checks(result: ExecuteInProcessResult) -> dict[str, bool]:

@@ -40,12 +40,14 @@ def test_plan_execution_and_freshness_in_one_run(platform: Platform) -> None:
     platform.ingest(0, 1, 2, 3)
     result = platform.compact()
     assert result.success
-    assert materialized(result) == ["compaction_plan", "ro_snapshot", "freshness"]
+    assert materialized(result) == ["compaction_plan", "ro_snapshot", "freshness", "housekeeping"]
     assert checks(result) == dict.fromkeys(
         (
             "no_pre_threshold_logs",
             "carried_over_logs_resolve",
+            "files_match_timeline",
             "ro_complete_below_freshness",
+            "no_late_records",
             "freshness_within_slo",
         ),
         True,

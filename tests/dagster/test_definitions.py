@@ -23,21 +23,24 @@ def test_the_code_location_loads() -> None:
         "flights/compaction_plan",
         "flights/ro_snapshot",
         "flights/freshness",
+        "flights/housekeeping",
     }
     checks = {key.name for key in defs.resolve_asset_graph().asset_check_keys}
     assert checks == {
         "no_pre_threshold_logs",
         "carried_over_logs_resolve",
+        "files_match_timeline",
         "ro_complete_below_freshness",
+        "no_late_records",
         "freshness_within_slo",
     }
     assert defs.resolve_sensor_def("event_time_trigger").minimum_interval_seconds == 60
 
 
-def test_only_the_check_of_the_read_optimized_view_blocks() -> None:
+def test_only_checks_of_the_read_optimized_view_block() -> None:
     graph = defs.resolve_asset_graph()
     blocking = {key.name for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}
-    assert blocking == {"no_pre_threshold_logs"}
+    assert blocking == {"no_pre_threshold_logs", "files_match_timeline"}
 
 
 def test_the_assets_form_one_line() -> None:
@@ -45,6 +48,8 @@ def test_the_assets_form_one_line() -> None:
     line = ["mor_table", "compaction_plan", "ro_snapshot", "freshness"]
     for before, after in itertools.pairwise(line):
         assert graph.get(AssetKey(["flights", after])).parent_keys == {AssetKey(["flights", before])}
+    housekeeping = graph.get(AssetKey(["flights", "housekeeping"]))
+    assert housekeeping.parent_keys == {AssetKey(["flights", name]) for name in ("ro_snapshot", "freshness")}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,7 @@ def test_the_assets_form_one_line() -> None:
         ({"source": _SMALL, "external": True}, "either `source` or `external: true`"),
         ({"external": True, "name": "two words"}, "letters, digits and underscores"),
         ({"external": True, "data_latency": "soon"}, "soon"),
+        ({"external": True, "freshness_slo": "auto"}, "auto"),
         ({"external": True, "compact_every": "often"}, "often"),
     ],
 )

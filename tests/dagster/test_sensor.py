@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from dagster import AssetKey, RunRequest, SkipReason
 
+from hudi_assets.engine.compaction_settings import TriggerName
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.sensors import Compact, PublishFreshness, Wait, decide
+from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
+from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
 from resources.catalog import Catalog
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
@@ -69,6 +70,26 @@ def test_a_fallen_back_freshness_is_published() -> None:
 def test_a_broken_slo_is_repaired_at_once() -> None:
     assert isinstance(_decide(freshness=2 * _H, slo=6 * _H), Compact)
     assert isinstance(_decide(freshness=2 * _H, slo=None), PublishFreshness)
+
+
+def test_a_counting_trigger_needs_no_move_of_event_time() -> None:
+    assert isinstance(_decide(trigger=TriggerName.NUM_COMMITS), Compact)
+    found = _decide(due=_plan(NO_THRESHOLD), trigger=TriggerName.TIME_ELAPSED, last_threshold=None)
+    assert isinstance(found, Compact)
+    assert "TIME_ELAPSED" in found.why
+
+
+def test_bounded_plans_go_on_as_long_as_event_time_is_far_ahead() -> None:
+    """A bound lets one plan do little: its own move may never be worth a compaction."""
+    assert isinstance(_decide(due=_plan(5 * _H + 1)), Wait)
+    assert isinstance(_decide(due=_plan(5 * _H + 1), reach=11 * _H), Compact)
+    assert isinstance(_decide(due=_plan(5 * _H + 1), reach=7 * _H), Wait)
+
+
+def test_leftovers_get_a_run_of_their_own_only_when_nothing_else_is_due() -> None:
+    found = or_recover(Wait("all is well"), ("2 files", "3 files"))
+    assert found == Recover("2 files (and 1 more): a dead process left it")
+    assert or_recover(Wait("all is well"), ()) == Wait("all is well")
 
 
 def test_a_freshness_that_moved_on_by_itself_is_no_alarm() -> None:

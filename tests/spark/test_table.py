@@ -228,7 +228,7 @@ def files(folder: Path) -> set[tuple[str, int]]:
         ([("id string, part string, v long", ("a", "p", 1))], "'ts' is no column"),
         ([("id string, part string, ts string, v long", ("a", "p", "x", 1))], "ts"),
         ([("id string, part string, ts long, v string", ("a", "p", 1, "x"))], "v"),
-        ([("id string, part string, ts long, w long", ("a", "p", 1, 1))], "'w'"),
+        ([("id string, part string, ts long, V long", ("a", "p", 1, 1))], "'V'"),
         ([("id string, part string, ts long, v long", ("a", "p/q", 1, 1))], "partition value"),
     ],
 )

@@ -363,6 +363,8 @@ WIDENED = [
         {"x": 1},
         {"y": None, "x": 1},
     ),
+    (pa.float32(), pa.float64(), 0.1, 0.1),  # as Hudi's readers: through text
+    (pa.int64(), pa.string(), -(2**63), "-9223372036854775808"),
     (pa.list_(pa.int32()), pa.list_(pa.int64()), [1, None], [1, None]),
     (pa.large_list(pa.float32()), pa.list_(pa.float64()), [1.5], [1.5]),
     (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int64()), [("a", 1)], [("a", 1)]),
@@ -394,7 +396,7 @@ def test_project_widens(source: pa.DataType, target: pa.DataType, value: Any, ex
         (pa.float64(), pa.float32(), 1.5),
         (pa.float32(), pa.int64(), 1.0),
         (pa.string(), pa.int32(), "1"),
-        (pa.int32(), pa.string(), 1),
+        (pa.float64(), pa.string(), 1.5),
         (pa.binary(), pa.string(), b"\xff"),
         (UTC_MICROS, pa.timestamp("us"), MOMENT),
         (pa.timestamp("us"), pa.timestamp("ms"), LOCAL),

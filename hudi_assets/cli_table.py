@@ -1,0 +1,73 @@
+"""What the commands share: their options, opening the table, starting Spark, and how they end."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from hudi_assets.cli_output import show_nothing_to_do
+from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable
+from hudi_assets.engine.config import EVENT_TIME_FIELD, WRITERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FAILED, WRONG_USE, NOTHING_TO_DO = 1, 2, 3
+
+
+class Writers(StrEnum):
+    STOPPED = "stopped"
+    LOCKED = "locked"
+
+
+TablePath = Annotated[str, typer.Argument(metavar="PATH", help="The table's base path.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+EventTimeField = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The event-time column, where the table's settings name none."),
+]
+WritersOption = Annotated[
+    Writers | None,
+    typer.Option(
+        "--writers",
+        help="How other engines write to the table now: stopped, or locked (they share the table's lock).",
+    ),
+]
+
+
+def open_table(path: str, event_time_field: str | None = None, writers: Writers | None = None) -> HudiTable:
+    given: Mapping[str, str | None] = {EVENT_TIME_FIELD: event_time_field, WRITERS: writers and writers.value}
+    return HudiTable.open(path, settings={key: value for key, value in given.items() if value is not None})
+
+
+def start_spark() -> SparkSession:
+    """A Spark session that ends with the process; what its Java process logs is kept off the terminal."""
+    # Imported here: the other commands answer without it.
+    from hudi_assets.engine.spark import local_session
+
+    with tempfile.TemporaryFile() as log:
+        terminal = os.dup(2)
+        # The Java process inherits this stderr for good: on the real one stand only our own errors.
+        os.dup2(log.fileno(), 2)
+        try:
+            return local_session(config={"spark.ui.showConsoleProgress": "false"})
+        except HudiAssetsError:
+            raise
+        except Exception as error:
+            log.seek(0)
+            said = log.read().decode(errors="replace").strip().splitlines()[-5:]
+            raise EnvironmentProblem(f"Spark did not start: {error}", hint="\n".join(said) or None) from error
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+
+
+def nothing_to_do(reason: str, as_json: bool) -> NoReturn:
+    """End with exit code 3 and the reason."""
+    show_nothing_to_do(reason, as_json)
+    raise typer.Exit(NOTHING_TO_DO)

@@ -1,0 +1,128 @@
+"""Making a table: what the caller asks for, checked, as the properties of an empty table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import avro_schema as avro
+from . import spark
+from .config import (
+    AUTO,
+    CLOCK,
+    DATA_LATENCY,
+    EVENT_TIME_UNIT,
+    LOG_BLOCK_FORMAT,
+    PROPERTIES,
+    URL_ENCODE,
+    WRITERS,
+    TableConfig,
+    dump_properties,
+    new_table_properties,
+    parse_config,
+)
+from .errors import InvalidInput
+from .event_time import Latency, parse_latency, unit_of
+from .evolution import check_columns
+from .model import MergeMode
+from .storage import Storage
+from .write import check_fields
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_MOST_BUCKETS = 99_999_999  # a bucket's file id begins with eight digits
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What `HudiTable.create` was asked for; its docstring says what each means."""
+
+    schema: StructType | pa.Schema | str
+    record_key: Sequence[str]
+    ordering_field: str | None
+    event_time_field: str | None
+    partition_fields: Sequence[str]
+    buckets: int
+    table_version: int
+    name: str | None
+    event_time_unit: str | None
+    data_latency: Latency | None
+    clock: str
+    log_block_format: str
+    hive_style: bool
+    url_encode: bool
+    merge_mode: MergeMode | str
+
+    def own_settings(self) -> Mapping[str, str]:
+        own = {CLOCK: self.clock, LOG_BLOCK_FORMAT: self.log_block_format, WRITERS: "stopped"}
+        if self.url_encode:
+            own[URL_ENCODE] = "true"
+        if self.event_time_unit is not None:
+            own[EVENT_TIME_UNIT] = self.event_time_unit
+        if self.data_latency is not None:
+            own[DATA_LATENCY] = AUTO if self.data_latency == AUTO else f"{parse_latency(self.data_latency)}ms"
+        return own
+
+
+def create_table(storage: Storage, asked: NewTable) -> TableConfig:
+    """Write hoodie.properties of an empty table. Raises `InvalidInput` before anything is written."""
+    name = asked.name or storage.base.rstrip("/").rsplit("/", 1)[-1]
+    avro_json = _as_avro(asked.schema, name)
+    _check_shape(asked)
+    time_field = asked.event_time_field or asked.ordering_field
+    if time_field is None:
+        raise InvalidInput("A table without an ordering field needs event_time_field.", where=storage.base)
+    properties = new_table_properties(
+        name=name,
+        avro_schema=avro_json,
+        record_key=asked.record_key,
+        ordering_field=asked.ordering_field,
+        merge_mode=_merge_mode(asked.merge_mode),
+        event_time_field=time_field,
+        partition_fields=asked.partition_fields,
+        buckets=asked.buckets,
+        table_version=asked.table_version,
+        hive_style=asked.hive_style,
+        own=asked.own_settings(),
+    )
+    config = parse_config(properties, storage.base)
+    arrow = avro.avro_to_arrow_schema(avro_json)
+    check_columns(arrow)
+    check_fields(arrow, config)
+    unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
+    storage.check_writable()
+    if storage.exists(PROPERTIES):
+        raise InvalidInput("There is a Hudi table already.", where=storage.base, hint="Open it instead.")
+    storage.create(PROPERTIES, dump_properties(properties))
+    return config
+
+
+def _check_shape(asked: NewTable) -> None:
+    if isinstance(asked.record_key, str) or not asked.record_key:
+        raise InvalidInput("record_key takes a list with at least one column.")
+    if not 1 <= asked.buckets <= _MOST_BUCKETS:
+        raise InvalidInput(f"buckets is {asked.buckets}.", hint="Give at least 1.")
+
+
+def _merge_mode(value: MergeMode | str) -> MergeMode:
+    try:
+        return MergeMode(str(value).strip().upper())
+    except ValueError:
+        modes = ", ".join(MergeMode)
+        raise InvalidInput(f"There is no merge mode {value!r}.", hint=f"It may be: {modes}.") from None
+
+
+def _as_avro(schema: Any, table_name: str) -> str:
+    """Any of the accepted schema kinds as Avro JSON without meta columns."""
+    if isinstance(schema, str):
+        json.loads(schema)
+        return schema
+    if not isinstance(schema, pa.Schema):
+        schema = spark.arrow_schema(schema)
+    name, namespace = avro.record_name(table_name)
+    return avro.arrow_to_avro_schema(schema, name, namespace)

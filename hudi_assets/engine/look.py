@@ -1,0 +1,106 @@
+"""Looking at a table: numbers, log files with their ranges, what is carried over. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from .event_time import Latency, to_micros
+from .freshness import compute_freshness
+from .lateness import data_latency_ms, no_latency_reason
+from .log_reader import event_time_columns
+from .model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+from .orphans import Orphans
+from .state import TableState
+
+
+def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness:
+    """What the read-optimized view promises; `latency` instead of the table's own data latency."""
+    return compute_freshness(
+        state.remaining_logs,
+        state.summaries,
+        now_ms=state.now_ms,
+        oldest_unfinished_ms=state.oldest_unfinished_ms,
+        data_latency_ms=data_latency_ms(state, latency),
+        last_threshold=state.last_threshold,
+        no_latency_reason=no_latency_reason(state, latency),
+    )
+
+
+def stats_of(state: TableState) -> Stats:
+    """The table in numbers: the RFC's metrics among them."""
+    freshness = freshness_of(state)
+    view = state.view
+    compactions = state.timeline.completed(Action.COMMIT)
+    return Stats(
+        table_version=state.config.table_version,
+        freshness=freshness,
+        file_groups=len(view.groups),
+        base_files=len(view.base_files),
+        base_bytes=sum(base.size for base in view.base_files),
+        remaining_file_slices=sum(1 for slice_ in view.latest if slice_.log_files),
+        remaining_log_files=len(state.remaining_logs),
+        remaining_bytes=sum(log.size for log in state.remaining_logs),
+        min_event_time=freshness.min_event_time,
+        pending=tuple(plan.instant for plan in state.executable_plans),
+        last_compaction=compactions[-1].timestamp if compactions else None,
+        last_commit=state.timeline.last_write,
+        inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
+        orphans=Orphans(state).paths,
+    )
+
+
+def log_bars(state: TableState, plan: Plan | None) -> tuple[LogBar, ...]:
+    """The remaining log files with their ranges, and those of `plan` marked as compacted."""
+    bars = [_bar(state, log) for log in state.remaining_logs]
+    if plan is None:
+        return tuple(bars)
+    taken = {path for op in plan.operations for path in op.log_files}
+    marked = [replace(bar, compacted=True) if _path(bar) in taken else bar for bar in bars]
+    gone = taken - {_path(bar) for bar in marked}
+    return (*_compacted_bars(state, gone), *marked)
+
+
+def _bar(state: TableState, log: LogFile) -> LogBar:
+    summary = state.summaries[log.path]
+    return LogBar(log.name, log.partition, summary.min_event_time, summary.max_event_time, log.size, False)
+
+
+def _path(bar: LogBar) -> str:
+    return f"{bar.partition}/{bar.name}" if bar.partition else bar.name
+
+
+def _compacted_bars(state: TableState, paths: set[str]) -> Iterator[LogBar]:
+    """Bars of log files that a completed compaction merged, from the commits that wrote them."""
+    for _, commit in state.commits_newest_first():
+        for stat in commit.stats:
+            if stat.path in paths and stat.log_version is not None:
+                name = stat.path.rsplit("/", 1)[-1]
+                yield LogBar(name, stat.partition, stat.min_event_time, stat.max_event_time, stat.size, True)
+
+
+def carried_over(state: TableState) -> tuple[CarryOver, ...]:
+    """The carried-over log files that the current slices and pending plans show, link and target."""
+    shown = {log.path for log in state.remaining_logs}
+    instants = {log.base_instant for log in state.remaining_logs}
+    plans = [state.plan(instant) for instant in sorted(instants)]
+    pending = {plan.instant for plan in state.pending_plans}
+    return tuple(
+        carried
+        for plan in (*plans, *(p for p in state.pending_plans if p.instant not in instants))
+        if plan is not None
+        for op in plan.operations
+        for carried in op.carried_over
+        if carried.link in shown or plan.instant in pending
+    )
+
+
+def log_event_times(state: TableState) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:
+    """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data."""
+    column, unit = state.event_time_column
+    for log in state.remaining_logs:
+        micros = [to_micros(c, unit) for c in event_time_columns(state.storage, log.path, column)]
+        values = [None if v is None else v // 1000 for part in micros for v in part.to_pylist()]
+        yield log, pa.chunked_array([pa.array(values, pa.int64())])

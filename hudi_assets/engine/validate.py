@@ -1,0 +1,234 @@
+"""Looking a table through: what is not as the timeline says, where, and what to do. Reads, never writes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from .clean_state import read_cleans, read_pending_cleans, read_savepoints
+from .commit_metadata import GUARDED
+from .errors import HudiAssetsError
+from .file_view import GroupKey
+from .heartbeat import Heartbeats
+from .model import Action, BaseFile, Instant, LogFile, Plan, State
+from .orphans import Orphans, same_bytes
+from .publish import TEMP
+from .rollback_metadata import decode_restore_plan, decode_rollback_plan
+from .rollback_plan import is_ours
+from .state import PARTITION_FILE, TableState
+from .storage import FileInfo
+from .timeline import WRITES, is_instant
+
+_RECOVER = "Run recover."
+_COPY = "Restore the file from a copy, or restore a savepoint."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be. `path` is table-relative; `hint` says what to do."""
+
+    kind: str
+    path: str
+    what: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Validator:
+    """Looks at one reading of a table. `now_ms` is the true clock, for heartbeats."""
+
+    state: TableState
+    now_ms: Callable[[], int]
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything found; what rests on an unreadable timeline file is left out."""
+        unreadable = tuple(self._timeline_files())
+        if unreadable:
+            return (*unreadable, *self._unfinished(), *self._markers())
+        return (
+            *self._unfinished(),
+            *self._plans(),
+            *self._orphans(),
+            *self._two_base_files(),
+            *self._missing(),
+            *self._unknown_files(),
+            *self._markers(),
+        )
+
+    @cached_property
+    def _infos(self) -> dict[str, FileInfo]:
+        return {file.path: file for files in self.state.listing.values() for file in files}
+
+    def _path(self, instant: Instant) -> str:
+        return f"{self.state.layout.timeline_folder}/{instant.file_name}"
+
+    # -- timeline ---------------------------------------------------------------------------------
+
+    def _timeline_files(self) -> Iterator[Finding]:
+        state = self.state
+        for name in state.timeline_sizes:
+            if is_instant(name.split(".")[0]) and state.layout.parse_instant(name) is None:
+                yield Finding(
+                    "unknown_file",
+                    f"{state.layout.timeline_folder}/{name}",
+                    "No action of Hudi has this name.",
+                    "Move it out of the timeline.",
+                )
+        for instant in state.timeline.instants:
+            yield from self._unreadable(self._path(instant), functools.partial(self._read, instant))
+        readers: tuple[Callable[[TableState], object], ...] = (read_cleans, read_pending_cleans, read_savepoints)
+        for read in readers:
+            yield from self._unreadable(state.layout.timeline_folder, functools.partial(read, state))
+
+    def _read(self, instant: Instant) -> None:
+        """Read what an instant's files say; raises where they cannot be."""
+        state = self.state
+        if instant.action in (Action.COMPACTION, Action.COMMIT):
+            state.plan(instant.timestamp)
+        if instant.action in WRITES and instant.is_completed:
+            state.commit(instant)
+        for action, decode in ((Action.ROLLBACK, decode_rollback_plan), (Action.RESTORE, decode_restore_plan)):
+            if instant.action is action and not instant.is_completed:
+                path = state.layout.instant_path(instant.timestamp, action, State.REQUESTED)
+                decode(state.storage.read(path), path)
+
+    @staticmethod
+    def _unreadable(path: str, read: Callable[[], object]) -> Iterator[Finding]:
+        try:
+            read()
+        except FileNotFoundError as error:
+            yield Finding("unreadable", path, f"A file of this instant is missing: {error.filename}.", _COPY)
+        except HudiAssetsError as error:
+            yield Finding("unreadable", path, error.what, error.hint or _COPY)
+
+    def _unfinished(self) -> Iterator[Finding]:
+        timeline = self.state.timeline
+        for instant in timeline.pending(Action.ROLLBACK, Action.RESTORE, Action.CLEAN):
+            what = f"This {instant.action} is unfinished."
+            yield Finding("unfinished", self._path(instant), what, f"{_RECOVER} Another engine's: let it finish.")
+        beats = Heartbeats.of(self.state.storage, self.state.config, self.now_ms)
+        for write in timeline.inflight_writes:
+            if not beats.is_alive(write.timestamp):
+                ours = is_ours(self.state, write)
+                hint = _RECOVER if ours else f"If its writer is dead, roll {write.timestamp} back."
+                yield Finding("unfinished", self._path(write), f"{write.action} {write.timestamp} is unfinished.", hint)
+
+    def _markers(self) -> Iterator[Finding]:
+        known = {i.timestamp: i for i in self.state.timeline.instants}
+        for folder in self.state.storage.list_directories(TEMP):
+            instant = known.get(folder.rsplit("/", 1)[-1])
+            if instant is None:
+                yield Finding("markers", folder, "Markers of an instant that is not on the timeline.", _RECOVER)
+            elif instant.is_completed:
+                yield Finding("markers", folder, "Markers of an instant that is completed.", _RECOVER)
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def _plans(self) -> Iterator[Finding]:
+        for plan in self.state.pending_plans:
+            path = self.state.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED)
+            guarded = plan.extra_metadata.get(GUARDED)
+            if guarded is not None:
+                yield Finding("guard", path, f"This only guards the links of {guarded}.", _RECOVER)
+            yield from self._plan_files(plan)
+
+    def _plan_files(self, plan: Plan) -> Iterator[Finding]:
+        where = f"compaction {plan.instant}"
+        for op in plan.operations:
+            for path in (op.base_file, *op.log_files):
+                if path and path not in self._infos:
+                    yield Finding("missing_file", path, f"Pending {where} reads it, and it is gone.", _COPY)
+            for carried in op.carried_over:
+                link, target = self._infos.get(carried.link), self._infos.get(carried.target)
+                again = f"Link it to {carried.target} again, or unschedule {plan.instant}."
+                if link is None:
+                    yield Finding("missing_link", carried.link, f"Pending {where} carries it over.", again)
+                elif target is not None and not self._same(link, target):
+                    what = f"It is not what {where} carries over: {carried.target} has other bytes."
+                    yield Finding("link_differs", carried.link, what, again)
+
+    def _same(self, link: FileInfo, target: FileInfo) -> bool:
+        if link.link_target == target.path or (link.inode is not None and link.inode == target.inode):
+            return True
+        return same_bytes(self.state.storage, link, target)
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def _orphans(self) -> Iterator[Finding]:
+        orphans = Orphans(self.state)
+        removable = {log.path for log in orphans.removable}
+        for file in orphans.files:
+            instant = file.base_instant if isinstance(file, LogFile) else file.instant
+            hint = _RECOVER if file.path in removable else "Look what wrote it; nothing reads it, so it can be deleted."
+            yield Finding("orphan", file.path, f"Its instant {instant} is not on the timeline.", hint)
+        for slice_ in orphans.phantoms:
+            for log in slice_:
+                what = f"The slice {log.base_instant} was never committed, and hides the one below it."
+                hint = _RECOVER if log.path in removable else "It was appended to since: restore a savepoint."
+                yield Finding("phantom_slice", log.path, what, hint)
+
+    def _two_base_files(self) -> Iterator[Finding]:
+        seen: dict[tuple[str, str, str], str] = {}
+        shown = {s.base_file.path for slices in self.state.view.groups.values() for s in slices if s.base_file}
+        for base in self._base_files():
+            key = (base.partition, base.file_id, base.instant)
+            if key in seen and self.state.timeline.is_committed(base.instant):
+                extra = base.path if base.path not in shown else seen[key]
+                what = f"The slice {base.instant} has another base file, which its commit names."
+                yield Finding("two_base_files", extra, what, "It is a failed attempt's: delete it.")
+            seen.setdefault(key, base.path)
+
+    def _base_files(self) -> Iterator[BaseFile]:
+        for partition, files in self.state.listing.items():
+            for file in files:
+                base = self.state.layout.parse_base_file(file, partition)
+                if base is not None:
+                    yield base
+
+    def _missing(self) -> Iterator[Finding]:
+        """Files that a commit names and that queries of now read."""
+        written = [
+            (instant, stat, parsed)
+            for instant in self.state.timeline.completed(*WRITES)
+            for stat in self.state.commit(instant).stats
+            if (parsed := self._parse(stat.path)) is not None
+        ]
+        newest: dict[GroupKey, str] = {}
+        for file in (*self._committed_bases(), *(parsed for _, _, parsed in written)):
+            if isinstance(file, BaseFile):
+                key = (file.partition, file.file_id)
+                newest[key] = max(newest.get(key, ""), file.instant)
+        for instant, stat, parsed in written:
+            key = (parsed.partition, parsed.file_id)
+            slice_instant = parsed.base_instant if isinstance(parsed, LogFile) else parsed.instant
+            if key in self.state.replaced or slice_instant < newest.get(key, ""):
+                continue
+            info = self._infos.get(stat.path)
+            if info is None:
+                what = f"{instant.action} {instant.timestamp} wrote it, and it is gone."
+                yield Finding("missing_file", stat.path, what, _COPY)
+            elif info.size < stat.size:
+                what = f"It has {info.size} of the {stat.size} bytes that {instant.action} {instant.timestamp} wrote."
+                yield Finding("short_file", stat.path, what, _COPY)
+
+    def _committed_bases(self) -> Iterator[BaseFile]:
+        return (base for base in self._base_files() if self.state.timeline.is_committed(base.instant))
+
+    def _parse(self, path: str) -> LogFile | BaseFile | None:
+        file, partition = FileInfo(path, 0), path.rpartition("/")[0]
+        layout = self.state.layout
+        return layout.parse_log_file(file, partition) or layout.parse_base_file(file, partition)
+
+    def _unknown_files(self) -> Iterator[Finding]:
+        for file in self._infos.values():
+            name = file.name
+            if name.endswith(".crc") or name.removesuffix(".parquet") == PARTITION_FILE or self._parse(file.path):
+                continue
+            yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")
+
+
+def validate(state: TableState, now_ms: Callable[[], int]) -> tuple[Finding, ...]:
+    """What is not as it should be in one reading of a table; empty where all is well."""
+    return Validator(state, now_ms).findings()

@@ -1,0 +1,171 @@
+"""A crash at every storage operation of a clean, a savepoint and an archiving: no answer changes, and the
+next run ends where one without a crash would have."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.archive import ArchiveResult
+from hudi_assets.engine.clean_execute import CleanResult
+from hudi_assets.engine.model import NothingToDo, Plan
+from hudi_assets.engine.query import read_task
+from tests.crash.faulty import Crash, DyingStorage
+from tests.local_session import LocalSession
+
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
+SETTINGS = "hoodie.keep.min.commits=3\nhoodie.keep.max.commits=4\nhoodie.cleaner.commits.retained=1\n"
+Answer = tuple[tuple[object, ...], ...]
+Answers = dict[str, Answer]
+
+
+@pytest.fixture(params=["hardlink", "symlink"])
+def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
+    path = tmp_path / "table"
+    table = HudiTable.create(
+        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=2, clock="commit", data_latency="1s"
+    )
+    properties = path / ".hoodie/hoodie.properties"
+    properties.write_text(properties.read_text() + SETTINGS + f"hudi_assets.carry.over={request.param}\n")
+    table = HudiTable.open(str(path))
+    for number, (ts, threshold) in enumerate([(1_000, 0), (5_000, 2_000), (9_000, 6_000)]):
+        for part in range(2):
+            rows = [
+                {"id": i, "ts": ts + 500 * part + i, "v": number * 10 + part} for i in range(part * 2, part * 2 + 6)
+            ]
+            at = datetime.fromtimestamp((ts + 2_000) / 1000, UTC)
+            table.upsert(session, session.rows(rows, SCHEMA), clock_time=at, batch_id=f"{number}-{part}")
+        if threshold:
+            plan = table.plan_compaction(threshold=threshold)
+            assert isinstance(plan, Plan)
+            table.execute_compaction(session, plan.instant)
+    return path
+
+
+def dying(path: Path, n: int | None, *, after: bool = False) -> tuple[HudiTable, DyingStorage]:
+    storage = DyingStorage(str(path), n, after=after)
+    return HudiTable(storage, HudiTable.open(str(path)).config), storage
+
+
+def faults(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[Path, str]]:
+    """A copy of the table (links kept) for each fault, after `action` died there; and what it died of."""
+    rehearsal = Path(shutil.copytree(path, tmp_path / "rehearsal", symlinks=True))
+    table, storage = dying(rehearsal, None)
+    action(table)
+    assert len(storage.operations) >= 2
+    for n in range(1, len(storage.operations) + 1):
+        for after in (False, True):
+            copy = Path(shutil.copytree(path, tmp_path / f"fault-{n}-{after}", symlinks=True))
+            victim, _ = dying(copy, n, after=after)
+            with pytest.raises(Crash):
+                action(victim)
+            yield copy, f"operation {n} ({storage.operations[n - 1]}), {'after' if after else 'before'}"
+
+
+def answers(table: HudiTable, instants: list[str]) -> Answers:
+    """Every query there is: snapshot, read-optimized, as of instants, all commits; freshness; batches."""
+    found = {"snapshot": _rows(table.snapshot_tasks())}
+    found["read_optimized"] = tuple(sorted(Path(f).name for f in table.read_optimized_files()))  # type: ignore[assignment]
+    for instant in instants:
+        found[f"as of {instant}"] = _rows(table.time_travel_tasks(instant))
+    found["incremental"] = _rows(table.incremental_tasks(instants[0]))
+    freshness = table.freshness()
+    found["freshness"] = ((freshness.freshness, freshness.threshold, freshness.min_event_time, freshness.instant),)
+    found["batches"] = tuple(sorted(table.committed_batches().items()))
+    return found
+
+
+def _rows(tasks: list) -> Answer:  # type: ignore[type-arg]
+    return tuple(
+        sorted(tuple(row.values()) for task in tasks for batch in read_task(task) for row in batch.to_pylist())
+    )
+
+
+def data_files(path: Path) -> set[str]:
+    return {file.name for file in path.iterdir() if not file.name.endswith("metadata") and file.is_file()}
+
+
+def settled(path: Path) -> set[str]:
+    """The timeline's files; those of cleans without their time, which differs from run to run."""
+    names = {file.name for file in (path / ".hoodie").iterdir() if file.is_file() and file.name[0].isdigit()}
+    return {name.partition(".")[2] if ".clean" in name else name for name in names}
+
+
+def test_clean(path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    result = table.clean(dry_run=True)
+    assert isinstance(result, CleanResult)
+    assert result.earliest_retained is not None
+    instants = [i.timestamp for i in table.state().timeline.completed("deltacommit", "commit")]  # type: ignore[arg-type]
+    kept = [i for i in instants if i >= result.earliest_retained]
+    before = answers(table, kept)
+    expected = data_files(path) - {name.rsplit("/", 1)[-1] for name in result.deleted}
+    for copy, where in faults(path, tmp_path, HudiTable.clean):
+        table = HudiTable.open(str(copy))
+        assert answers(table, kept) == before, where
+        table.clean() if "create" in where else table.recover()
+        if not any("clean" in name for name in settled(copy)):
+            table.clean()
+        assert data_files(copy) == expected, where
+        assert {n for n in settled(copy) if "clean" in n} == {"clean", "clean.requested", "clean.inflight"}, where
+        assert answers(table, kept) == before, where
+        assert isinstance(table.clean(), NothingToDo), where
+
+
+def test_savepoint(path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    instant = table.state().timeline.last_write
+    assert instant is not None
+    before = answers(table, [instant])
+    for copy, where in faults(path, tmp_path, lambda t: t.savepoint(instant, comment="c")):
+        table = HudiTable.open(str(copy))
+        assert answers(table, [instant]) == before, where
+        made = table.savepoints() == (instant,)
+        table.recover()
+        assert table.savepoints() == ((instant,) if made else ()), where
+        assert [n for n in settled(copy) if "savepoint" in n] == [] or made, where
+        assert table.savepoint(instant) == instant
+        assert table.savepoints() == (instant,)
+
+
+def test_delete_savepoint(path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    instant = table.savepoint()
+    for copy, where in faults(path, tmp_path, lambda t: t.delete_savepoint(instant)):
+        table = HudiTable.open(str(copy))
+        if table.savepoints():
+            assert table.state().timeline.pending("savepoint") == (), where  # type: ignore[arg-type]
+            table.delete_savepoint(instant)
+        assert [n for n in settled(copy) if "savepoint" in n] == [], where
+
+
+def test_archive(path: Path, tmp_path: Path) -> None:
+    rehearsal = Path(shutil.copytree(path, tmp_path / "whole", symlinks=True))
+    table = HudiTable.open(str(rehearsal))
+    last = table.state().timeline.last_write
+    assert last is not None
+    before = answers(table, [last])
+    result = table.archive()
+    assert isinstance(result, ArchiveResult)
+    assert len(result.instants) == 5
+    expected = settled(rehearsal)
+    assert answers(table, [last]) == before
+    for copy, where in faults(path, tmp_path, HudiTable.archive):
+        table = HudiTable.open(str(copy))
+        state = table.state()
+        assert not state.timeline.pending(*{i.action for i in state.timeline.instants}), where
+        assert answers(table, [last]) == before, where
+        table.recover()
+        assert answers(table, [last]) == before, where
+        table.archive()
+        assert settled(copy) == expected, where
+        assert answers(table, [last]) == before, where
+        assert isinstance(table.archive(), NothingToDo), where
+        assert len(list((copy / ".hoodie/archived").iterdir())) == 1, where

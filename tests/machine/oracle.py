@@ -1,0 +1,189 @@
+"""The truth about a table by the plainest rules: what came in, and which compaction merged what.
+
+No line of the engine decides here. Which log file an event went to is read from the raw commit file; a compaction is
+told as the set of log files that its plan names.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+Group = tuple[str, int]  # partition, bucket
+Shown = dict[str, tuple[int, int, int | None, str]]  # key → (ts, ord, value, commit)
+
+
+@dataclass(eq=False)
+class Event:
+    """A row, or a delete (`value` None). A delete without `ord` deletes whatever came before it."""
+
+    commit: str
+    group: Group
+    key: str
+    ts: int | None
+    ord: int | None
+    value: int | None
+    names: set[str] = field(default_factory=set)  # every path its log file has been shown under
+
+    @property
+    def shown(self) -> tuple[int, int, int | None, str]:
+        return (self.ts, self.ord, self.value, self.commit)  # type: ignore[return-value]
+
+
+def winner(events: Iterable[Event]) -> Event | None:
+    """The event of one key that counts, given in order: base first, then logs in log order."""
+    current: Event | None = None
+    for event in events:
+        if current is None or event.ord is None or current.ord is None or event.ord >= current.ord:
+            current = event
+    return current
+
+
+@dataclass
+class State:
+    """What base files hold (one event a key), and every event in a log file, in log order."""
+
+    base: dict[str, Event] = field(default_factory=dict)
+    logs: list[Event] = field(default_factory=list)
+
+    def copy(self) -> State:
+        return State(dict(self.base), list(self.logs))
+
+    def of_key(self, key: str) -> list[Event]:
+        first = [self.base[key]] if key in self.base else []
+        return first + [e for e in self.logs if e.key == key]
+
+    def snapshot(self) -> Shown:
+        keys = self.base.keys() | {e.key for e in self.logs}
+        best = {key: winner(self.of_key(key)) for key in keys}
+        return {key: e.shown for key, e in best.items() if e is not None and e.value is not None}
+
+    def read_optimized(self) -> Shown:
+        return {key: event.shown for key, event in self.base.items()}
+
+    def minimum(self) -> int | None:
+        """The smallest event time in a log file; -1 where one is unknown."""
+        times = [-1 if e.ts is None else e.ts for e in self.logs]
+        return min(times, default=None)
+
+
+@dataclass
+class Merge:
+    """A compaction: the log files it merges, by path, and the rule for what lives on in a residue log."""
+
+    instant: str
+    threshold: int
+    paths: frozenset[str]
+    residue: Mapping[Group, str]  # group → residue log, where the plan allows one
+    exact: bool
+    lives_on: dict[str, list[Event]] = field(default_factory=dict)
+
+    def decide(self, state: State, by_event_time: bool) -> None:
+        """Which merged events live on in a residue log: from the state that the plan was made at."""
+        remaining: dict[Group, list[int]] = {}
+        for event in state.logs:
+            if not event.names & self.paths:
+                remaining.setdefault(event.group, []).append(-1 if event.ts is None else event.ts)
+        for key in {e.key for e in state.logs if e.names & self.paths}:
+            merged, above = self._split(state, key)
+            last = winner(merged)
+            group = (merged or above)[0].group
+            if group not in self.residue:
+                continue
+            left = remaining.get(group, [])
+            met: list[Event] = []
+            if last is not None and last.value is None and last.ord is not None and left:
+                met = [last] if not by_event_time or last.ord >= min(left) else []
+            if met or above:
+                self.lives_on[key] = met + above
+
+    def _split(self, state: State, key: str) -> tuple[list[Event], list[Event]]:
+        """Of the key's events that this merges: those for the base file, and those above an exact split.
+
+        What is in the base file already stays there. A delete in commit order ends all that came before it.
+        """
+        merged = [e for e in state.of_key(key) if not e.names or e.names & self.paths]
+        high = [e for e in merged if self.exact and e.names and e.ts is not None and e.ts > self.threshold]
+        barriers = [i for i, e in enumerate(merged) if e.ord is None]
+        alive = merged[barriers[-1] :] if barriers else merged
+        return [e for e in merged if e not in high], [e for e in high if e in alive]
+
+    def apply(self, state: State) -> None:
+        keys = {e.key for e in state.logs if e.names & self.paths}
+        for key in keys:
+            last = winner(self._split(state, key)[0])
+            state.base.pop(key, None)
+            if last is not None and last.value is not None:
+                moved = copy.copy(last)
+                moved.names = set()
+                state.base[key] = moved
+        rest = [e for e in state.logs if not e.names & self.paths]
+        first = []
+        for key in keys:
+            for event in self.lives_on.get(key, []):
+                moved = copy.copy(event)
+                moved.names = {self.residue[event.group]}
+                first.append(moved)
+        state.logs = first + rest
+
+
+class Oracle:
+    """A table's whole history: its state after each instant."""
+
+    def __init__(self, *, by_event_time: bool) -> None:
+        self.by_event_time = by_event_time
+        self.now = State()
+        self.states: dict[str, State] = {}
+        self.planned: dict[str, State] = {}
+        self.unmerged: dict[str, State] = {}
+
+    def wrote(self, instant: str, events: list[Event]) -> None:
+        self.now.logs += events
+        self.states[instant] = self.now.copy()
+
+    def published(self, instant: str, links: Mapping[str, str]) -> None:
+        """A plan appeared; each link shows a target."""
+        for event in self.now.logs:
+            event.names |= {link for link, target in links.items() if target in event.names}
+        self.planned[instant] = self.now.copy()
+
+    def withdrew(self, instant: str) -> None:
+        del self.planned[instant]
+
+    def compacted(self, merge: Merge) -> None:
+        before = self.planned.pop(merge.instant)
+        self.unmerged[merge.instant] = before.copy()
+        merge.decide(before, self.by_event_time)
+        merge.apply(before)
+        late = [e for e in before.logs if e.ts is not None and e.ts <= merge.threshold]
+        assert not late, f"logs at or below the threshold {merge.threshold} remain: {late}"
+        for instant, state in self.states.items():
+            if instant > merge.instant:
+                merge.apply(state)
+        merge.apply(self.now)
+        self.states[merge.instant] = before
+
+    def rolled_back(self, instant: str) -> None:
+        """The newest write or compaction never was."""
+        if instant in self.unmerged:
+            self.now = self.unmerged.pop(instant)
+        self.now.logs = [e for e in self.now.logs if e.commit != instant]
+        del self.states[instant]
+
+    def restored(self, savepoint: str) -> None:
+        self.states = {instant: state for instant, state in self.states.items() if instant <= savepoint}
+        self.planned = {}
+        self.now = self.states[savepoint].copy()
+
+    def as_of(self, instant: str) -> Shown:
+        known = [i for i in self.states if i <= instant]
+        return self.states[max(known)].snapshot() if known else {}
+
+    def between(self, begin: str, end: str) -> Shown:
+        return {key: row for key, row in self.as_of(end).items() if begin < row[3] <= end}
+
+
+def in_order(events: list[Event], time_of: Callable[[Event], int]) -> list[Event]:
+    """Rows of one batch lie in log files in order of event time."""
+    return sorted(events, key=time_of)

@@ -1,0 +1,218 @@
+"""Driving a real table in this process, and telling the oracle what happened from the raw files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from hudi_assets.engine import HudiTable, NoPlan, Plan
+from hudi_assets.engine.keys import bucket_ids
+from hudi_assets.engine.storage import Storage
+from tests.local_session import Frame, LocalSession
+from tests.machine.oracle import Event, Merge, Oracle, Shown
+
+SCHEMA = pa.schema(
+    [("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())]
+)
+BUCKETS = 2
+LATENCY_MS = 3_000
+FIRST_CLOCK = 100_000
+# The true clock of the first instant; each reading is a millisecond later.
+_EPOCH_MS = 1_760_000_000_000
+
+
+class Ticking:
+    """A clock that moves on by a millisecond whenever it is read: no test waits for time to pass."""
+
+    def __init__(self) -> None:
+        self.ms = _EPOCH_MS
+
+    def __call__(self) -> int:
+        self.ms += 1
+        return self.ms
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a table of the machine is made."""
+
+    ordering: str = "ts"
+    block_format: str = "parquet"
+    carry_over: str = "auto"
+    services: str = "shared"
+    exact: bool = False
+    partitioned: bool = True
+
+
+@dataclass
+class TableUnderTest:
+    """A table, its oracle, and the clock of its stream."""
+
+    path: Path
+    session: LocalSession
+    variant: Variant
+    now_ms: Ticking = field(default_factory=Ticking)
+    clock: int = FIRST_CLOCK
+    value: int = 0
+    links: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        variant = self.variant
+        HudiTable.create(
+            str(self.path),
+            SCHEMA,
+            record_key=["id"],
+            ordering_field=variant.ordering,
+            event_time_field="ts",
+            partition_fields=["part"] if variant.partitioned else [],
+            buckets=BUCKETS,
+            clock="commit",
+            data_latency=LATENCY_MS,
+            log_block_format=variant.block_format,
+        )
+        properties = self.path / ".hoodie/hoodie.properties"
+        own = {
+            "hudi_assets.carry.over": variant.carry_over,
+            "hudi_assets.table.services": variant.services,
+            "hudi_assets.exact.split": str(variant.exact).lower(),
+            "hoodie.keep.min.commits": "5",
+            "hoodie.keep.max.commits": "7",
+            "hoodie.cleaner.commits.retained": "3",
+        }
+        properties.write_text(properties.read_text() + "".join(f"{k}={v}\n" for k, v in own.items()))
+        self.oracle = Oracle(by_event_time=variant.ordering == "ts")
+
+    def open(self, storage: Storage | None = None) -> HudiTable:
+        opened = HudiTable.open(str(self.path))
+        return HudiTable(storage or opened._storage, opened.config, now_ms=self.now_ms)
+
+    # -- actions: each tells the oracle what the raw files say ------------------------------------
+
+    def rows(self, picked: list[tuple[str, int, int]]) -> Frame:
+        """Rows for (key, event time, ordering value) with values never seen before."""
+        rows = []
+        for key, ts, seq in picked:
+            self.value += 1
+            rows.append({"id": key, "part": _part(key), "ts": ts, "seq": seq, "v": self.value})
+        return self.session.rows(rows, SCHEMA)
+
+    def keys(self, picked: list[tuple[str, int | None]]) -> Frame:
+        """Deletes for (key, ordering value or None)."""
+        ordering = self.variant.ordering
+        with_order = any(order is not None for _, order in picked)
+        names = ["id", "part", *([ordering] if with_order else [])]
+        rows = [{"id": key, "part": _part(key), ordering: order} for key, order in picked]
+        return self.session.frame(pa.Table.from_pylist(rows, SCHEMA).select(names))
+
+    def upsert(self, frame: Frame, storage: Storage | None = None) -> str | None:
+        result = self.open(storage).upsert(self.session, frame, clock_time=_at(self.clock))
+        return result.instant
+
+    def delete(self, frame: Frame, storage: Storage | None = None) -> str | None:
+        result = self.open(storage).delete(self.session, frame, clock_time=_at(self.clock))
+        return result.instant
+
+    def tell_write(self, instant: str, frame: Frame, *, deletes: bool) -> None:
+        """Tell the oracle a commit: which log file each event went to, by the raw commit file."""
+        written = self._log_paths(instant)
+        events = []
+        for row in frame.rows():
+            group = self.group_of(row["id"])
+            paths = written.get(group, [])
+            if deletes and not paths:
+                continue  # no such file group, so no such key
+            order = row.get(self.variant.ordering)
+            ts = row.get("ts")
+            late = ts is not None and ts <= self.clock - LATENCY_MS
+            home = paths[0] if late or deletes else paths[-1]
+            events.append(Event(instant, group, row["id"], ts, order, row.get("v"), {home}))
+        if not deletes:
+            events.sort(key=lambda e: e.ts or 0)
+        self.oracle.wrote(instant, events)
+
+    def _log_paths(self, instant: str) -> dict[tuple[str, int], list[str]]:
+        commit = json.loads((self.path / ".hoodie" / f"{instant}.deltacommit").read_text())
+        found: dict[tuple[str, int], list[tuple[int, str]]] = {}
+        for partition, stats in commit["partitionToWriteStats"].items():
+            for stat in stats:
+                found.setdefault((partition, int(stat["fileId"][:8])), []).append((stat["logVersion"], stat["path"]))
+        return {group: [path for _, path in sorted(logs)] for group, logs in found.items()}
+
+    def plan(self, threshold: int | None, storage: Storage | None = None) -> Plan | NoPlan:
+        return self.open(storage).plan_compaction(threshold=threshold)
+
+    def tell_plan(self, instant: str) -> None:
+        links = {}
+        for op in self.raw_plan(instant)["operations"]:
+            folder = op["partitionPath"] + "/" if op["partitionPath"] else ""
+            links |= {folder + c["symlink"]: folder + c["target"] for c in op["symlinkOperations"]}
+        self.oracle.published(instant, links)
+
+    def raw_plan(self, instant: str) -> dict[str, Any]:
+        with open(self.path / ".hoodie" / f"{instant}.compaction.requested", "rb") as file:
+            (plan,) = list(fastavro.reader(file))
+        assert isinstance(plan, dict)
+        return plan
+
+    def execute(self, instant: str, storage: Storage | None = None) -> None:
+        self.open(storage).execute_compaction(self.session, instant)
+
+    def tell_compaction(self, instant: str) -> None:
+        raw = self.raw_plan(instant)
+        paths, residue = set(), {}
+        for op in raw["operations"]:
+            folder = op["partitionPath"] + "/" if op["partitionPath"] else ""
+            paths |= {folder + name for name in op["deltaFilePaths"]}
+            if raw["extraMetadata"].get("hudi_assets.residue") == "true":
+                group = (op["partitionPath"], int(op["fileId"][:8]))
+                residue[group] = f"{folder}.{op['fileId']}_{instant}.log.1_0-0-0"
+        threshold = int(raw["extraMetadata"]["hudi_assets.threshold"])
+        self.oracle.compacted(Merge(instant, threshold, frozenset(paths), residue, self.variant.exact))
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    def group_of(self, key: str) -> tuple[str, int]:
+        bucket = int(bucket_ids([pa.array([key])], BUCKETS, complex_keys=False)[0])
+        return (f"part={_part(key)}" if self.variant.partitioned else "", bucket)
+
+    def shown(self, frame: Frame) -> Shown:
+        result: Shown = {}
+        ordering = self.variant.ordering
+        for row in frame.rows():
+            assert row["id"] not in result, f"key {row['id']} came twice"
+            assert row["_hoodie_record_key"] == row["id"]
+            result[row["id"]] = (row["ts"], row[ordering], row["v"], row["_hoodie_commit_time"])
+        return result
+
+    def instants(self) -> list[str]:
+        """Completed delta commits and compactions on the active timeline, by file name."""
+        names = (p.name for p in (self.path / ".hoodie").iterdir())
+        return sorted(n.split(".")[0] for n in names if n.endswith((".deltacommit", ".commit")))
+
+    def files(self) -> Mapping[str, int]:
+        """Every data file under the table, with its size."""
+        found = (p for p in self.path.rglob("*") if not p.is_dir() and ".hoodie" not in p.parts)
+        return {str(p.relative_to(self.path)): p.stat().st_size for p in found if "partition_metadata" not in p.name}
+
+
+def attempt(action: Callable[[], Any], *refusals: type[Exception]) -> Any:
+    """The action's result, or its refusal as a value."""
+    try:
+        return action()
+    except refusals as error:
+        return error
+
+
+def _part(key: str) -> str:
+    return "ab"[int(key[1:]) % 2]
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

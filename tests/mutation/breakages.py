@@ -1,0 +1,219 @@
+"""Breakages that some test must notice, each with the quickest tests that should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_ENGINE = "hudi_assets/engine"
+MERGE = ("tests/property/test_merge_modes.py",)
+SELECTION = ("tests/property/test_selection.py", "tests/unit/test_strategies.py")
+RESIDUE = ("tests/spark/test_residue.py",)
+VIEW = ("tests/unit/test_file_view.py", "tests/property/test_queries.py")
+QUERIES = ("tests/property/test_queries.py",)
+CLEAN = ("tests/property/test_clean_plan.py",)
+CRASHES = ("tests/crash/test_crashes.py",)
+UNDO = ("tests/property/test_rollback.py", "tests/crash/test_undo_crashes.py")
+LIVES = ("tests/machine",)
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """`old` stands once in `file`; with `new` in its place one of `tests` has to fail."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    # -- merge
+    Breakage(
+        "of equal ordering values the earlier record wins against the base row",
+        f"{_ENGINE}/merge.py",
+        'pl.col("ord") >= pl.col("base_ord")',
+        'pl.col("ord") > pl.col("base_ord")',
+        MERGE,
+    ),
+    Breakage(
+        "of equal ordering values in logs the earlier one wins",
+        f"{_ENGINE}/merge.py",
+        'ranked = candidates.with_columns(barred=barred).sort("ord", "place", nulls_last=False)',
+        'ranked = candidates.with_columns(barred=barred).sort(["ord", "place"], descending=[False, True])',
+        MERGE,
+    ),
+    Breakage(
+        "a delete in commit order is compared as any other",
+        f"{_ENGINE}/merge.py",
+        "    if len(barriers):\n        candidates = candidates.join",
+        "    if False:\n        candidates = candidates.join",
+        MERGE,
+    ),
+    Breakage(
+        "a delete in commit order also beats what comes after it",
+        f"{_ENGINE}/merge.py",
+        'pl.col("last_barrier").is_null() | (pl.col("place") >= pl.col("last_barrier"))',
+        'pl.col("last_barrier").is_null() | (pl.col("place") == pl.col("last_barrier"))',
+        MERGE,
+    ),
+    Breakage(
+        "a delete in commit order leaves the base row",
+        f"{_ENGINE}/merge.py",
+        'wins = pl.col("barred") | pl.col("base_ord")',
+        'wins = pl.col("base_ord")',
+        MERGE,
+    ),
+    Breakage(
+        "a null in _hoodie_is_deleted deletes",
+        f"{_ENGINE}/merge.py",
+        "pc.fill_null(table.column(IS_DELETED), False)",
+        "pc.fill_null(table.column(IS_DELETED), True)",
+        MERGE,
+    ),
+    Breakage(
+        "commit-time ordering takes the first record",
+        f"{_ENGINE}/merge.py",
+        'candidates.sort("place").unique("key", keep="last")',
+        'candidates.sort("place").unique("key", keep="first")',
+        MERGE,
+    ),
+    # -- selection
+    Breakage(
+        "a log file that begins at the threshold is left",
+        f"{_ENGINE}/strategy.py",
+        "min_event_time <= threshold",
+        "min_event_time < threshold",
+        SELECTION,
+    ),
+    Breakage(
+        "an earlier log that may tie with a selected one is left",
+        f"{_ENGINE}/closure.py",
+        "(low is None or highest >= low)",
+        "(low is None or highest > low)",
+        SELECTION,
+    ),
+    Breakage(
+        "another ordering field is closed by ranges, not by prefix",
+        f"{_ENGINE}/closure.py",
+        "if rule.mode is MergeMode.EVENT_TIME_ORDERING and rule.by_event_time:",
+        "if rule.mode is MergeMode.EVENT_TIME_ORDERING:",
+        SELECTION,
+    ),
+    Breakage(
+        "tombstones are forgotten while older records remain",
+        f"{_ENGINE}/closure.py",
+        "    deleting = [s for s in taken if s.deletes != 0]",
+        "    deleting = [s for s in taken if s.deletes is None]",
+        SELECTION,
+    ),
+    Breakage(
+        "a rollback block is parted from its target",
+        f"{_ENGINE}/closure.py",
+        "if any(s.rollbacks for s in known):",
+        "if False:",
+        SELECTION,
+    ),
+    # -- residue log and exact split
+    Breakage(
+        "the residue log forgets a tombstone that ties with a remaining record",
+        f"{_ENGINE}/residue.py",
+        "pc.greater_equal(to_micros(column, spec.unit)",
+        "pc.greater(to_micros(column, spec.unit)",
+        RESIDUE,
+    ),
+    Breakage(
+        "the exact split lets records above the threshold into the base file",
+        f"{_ENGINE}/residue.py",
+        "pc.greater(micros, pa.scalar(threshold * 1000, pa.int64()))",
+        "pc.greater(micros, pa.scalar((threshold + 60_000) * 1000, pa.int64()))",
+        RESIDUE,
+    ),
+    # -- view and queries
+    Breakage(
+        "base files of unfinished instants count",
+        f"{_ENGINE}/file_view.py",
+        "if base is not None and timeline.is_committed(base.instant):",
+        "if base is not None:",
+        VIEW,
+    ),
+    Breakage(
+        "a pending compaction's slice hides the older one",
+        f"{_ENGINE}/file_view.py",
+        "return replace(older, log_files=older.log_files + added)",
+        "return newest",
+        VIEW,
+    ),
+    Breakage(
+        "carried-over logs of a pending plan come twice",
+        f"{_ENGINE}/file_view.py",
+        "added = tuple(log for log in newest.log_files if log.path not in carried)",
+        "added = newest.log_files",
+        CRASHES,
+    ),
+    Breakage(
+        "instants before the timeline's start do not count",
+        f"{_ENGINE}/timeline.py",
+        "return self.start is not None and timestamp < self.start",
+        "return False",
+        VIEW,
+    ),
+    Breakage(
+        "time travel shows the slice that begins just after the instant",
+        f"{_ENGINE}/history.py",
+        "if s.base_instant <= t))",
+        "if s.base_instant < t))",
+        QUERIES,
+    ),
+    # -- clean
+    Breakage(
+        "the slice that the earliest retained commit reads is cleaned",
+        f"{_ENGINE}/clean_plan.py",
+        "return tuple(older[:-1])",
+        "return tuple(older)",
+        CLEAN,
+    ),
+    Breakage(
+        "savepointed slices are cleaned",
+        f"{_ENGINE}/clean_plan.py",
+        "kept: set[str] = set(inventory.savepointed)",
+        "kept: set[str] = set()",
+        CLEAN,
+    ),
+    Breakage(
+        "what a pending compaction reads is cleaned",
+        f"{_ENGINE}/clean_plan.py",
+        "if reads is None or slice_.base_instant < reads:",
+        "if True:",
+        CLEAN,
+    ),
+    Breakage(
+        "one commit too few is retained",
+        f"{_ENGINE}/clean_plan.py",
+        "chosen = completed[-keep.retained] if",
+        "chosen = completed[-keep.retained + 1] if",
+        CLEAN,
+    ),
+    # -- order of writes
+    Breakage(
+        "links are made without a guard",
+        f"{_ENGINE}/publish.py",
+        "        if carried and guard is not None:\n            self.publish_guard(guard, plan.instant)",
+        "        if False:\n            self.publish_guard(guard, plan.instant)",
+        CRASHES,
+    ),
+    Breakage(
+        "a write's dead attempt keeps its log files",
+        f"{_ENGINE}/writer.py",
+        "            if path not in kept:",
+        "            if False:",
+        LIVES,
+    ),
+    Breakage(
+        "freshness is the minimum itself",
+        f"{_ENGINE}/freshness.py",
+        "min(mark, lowest - 1)",
+        "min(mark, lowest)",
+        LIVES,
+    ),
+)

@@ -1,0 +1,91 @@
+"""Do the tests notice? Breaks the engine on purpose, one way at a time, and asks that some test fails.
+
+    python -m tests.mutation.check            every breakage
+    python -m tests.mutation.check 3 7        these
+    python -m tests.mutation.check --every 5  each fifth: a slice for CI
+
+The sources are copied first; nothing here changes the project. Exits 1 if a breakage survives, or no longer fits the
+code (then the code has moved on: mend the breakage).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutation.breakages import BREAKAGES, Breakage
+
+ROOT = Path(__file__).resolve().parents[2]
+_COPIED = ("hudi_assets", "resources", "pyspark_hudi_assets", "tests", "scripts", "pyproject.toml")
+_TIMEOUT_S = 600
+
+
+def copy_project(target: Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            shutil.copy(source, target / name)
+
+
+def passes(project: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether the tests pass in a copy of the project; and what pytest said last."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
+    # The copy's own packages come first, whatever is installed.
+    environment = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return done.returncode == 0, failed[0] if failed else ""
+
+
+def survives(breakage: Breakage, project: Path) -> tuple[bool, str]:
+    file = project / breakage.file
+    text = file.read_text()
+    if text.count(breakage.old) != 1:
+        return True, f"the text to break is {text.count(breakage.old)} times in {breakage.file}"
+    file.write_text(text.replace(breakage.old, breakage.new))
+    try:
+        return passes(project, breakage.tests)
+    finally:
+        file.write_text(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("numbers", nargs="*", type=int, help="numbers of breakages, from 1; default: all")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
+    given = parser.parse_args()
+    chosen = [(n, b) for n, b in enumerate(BREAKAGES, 1) if n in given.numbers or not given.numbers][:: given.every]
+    left = []
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        project = Path(folder)
+        copy_project(project)
+        for tests in sorted({breakage.tests for _, breakage in chosen}):
+            whole, what = passes(project, tests)
+            if not whole:
+                print(f"The tests fail without any breakage: {what}")
+                return 1
+        for number, breakage in chosen:
+            started = time.monotonic()
+            alive, what = survives(breakage, project)
+            said = "SURVIVES" if alive else "caught"
+            print(f"{number:3d}  {said:8s} {time.monotonic() - started:6.1f} s  {breakage.what}  {what}", flush=True)
+            left += [number] if alive else []
+    print(f"{len(chosen) - len(left)} of {len(chosen)} breakages caught.")
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,416 @@
+"""Every merge mode against a plain loop, and partial merges of every kind against whole ones.
+
+The loop takes one record after the other and shares nothing with the vectorised merge but the rule. In a table
+of four keys and few ordering values, ties, nulls and deletes of all kinds meet each other all the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hudi_assets.engine.event_time import EventTimeUnit
+from hudi_assets.engine.layout_v6 import LayoutV6
+from hudi_assets.engine.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
+from hudi_assets.engine.model import FileSlice, LogFile, MergeMode, Operation
+from hudi_assets.engine.residue import ResidueSpec, merge_and_leave
+from hudi_assets.engine.strategy import LogSummary, filter_log_files
+
+EVENT_TIME, COMMIT_TIME, OVERWRITE = (
+    MergeMode.EVENT_TIME_ORDERING,
+    MergeMode.COMMIT_TIME_ORDERING,
+    MergeMode.OVERWRITE_WITH_LATEST,
+)
+Kind = Literal["row", "deleted row", "delete"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record. `ts` None: a row without an ordering value, or a delete in commit order."""
+
+    key: str
+    ts: int | None
+    kind: Kind
+    value: int
+
+    def in_commit_order(self, int32: bool) -> bool:
+        return self.kind != "row" and (self.ts is None or (int32 and self.ts == 0))
+
+
+def schema_of(int32: bool) -> pa.Schema:
+    ts = pa.int32() if int32 else pa.int64()
+    return pa.schema([(KEY, pa.string()), ("ts", ts), ("v", pa.int64()), (IS_DELETED, pa.bool_())])
+
+
+# ------------------------------------------------------------------------------------------- the plain loop
+
+
+def loop_event_time(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
+    """Tombstones stay in the result so that later records meet them."""
+    state = dict(base)
+    barred: set[str] = set()
+    for new in records:
+        old = state.get(new.key)
+        if new.in_commit_order(int32):
+            state[new.key] = new
+            barred.add(new.key)
+            continue
+        first_after = old is None or (new.key in barred and old.in_commit_order(int32))
+        if first_after or _rank(new) >= _rank(old):  # type: ignore[arg-type]
+            state[new.key] = new
+    return state
+
+
+def _rank(record: Record) -> tuple[bool, int]:
+    return (record.ts is not None, record.ts or 0)
+
+
+def loop_commit_time(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
+    state = dict(base)
+    for new in records:
+        state[new.key] = new
+    return state
+
+
+def loop_overwrite(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
+    """The log records among themselves first; what wins there replaces the base row."""
+    log: dict[str, Record] = {}
+    for new in records:
+        old = log.get(new.key)
+        if old is None:
+            log[new.key] = new
+        elif new.kind == "delete":
+            if new.in_commit_order(int32) or _rank(old) <= _rank(new):
+                log[new.key] = new
+        elif old.kind == "delete" or _rank(old) <= _rank(new):
+            log[new.key] = new
+    return {**base, **log}
+
+
+LOOPS = {EVENT_TIME: loop_event_time, COMMIT_TIME: loop_commit_time, OVERWRITE: loop_overwrite}
+Shown = set[tuple[str, int | None, int]]
+
+
+def shown(state: dict[str, Record]) -> Shown:
+    return {(r.key, r.ts, r.value) for r in state.values() if r.kind == "row"}
+
+
+# ------------------------------------------------------------------------------------------- the merge in Arrow
+
+
+def blocks_of(log: list[Record], int32: bool) -> list[LogRecords]:
+    """Records as blocks: neighbours of one kind together, their order kept."""
+    schema = schema_of(int32)
+    blocks: list[LogRecords] = []
+    start = 0
+    while start < len(log):
+        end = start
+        while end < len(log) and (log[end].kind == "delete") == (log[start].kind == "delete"):
+            end += 1
+        part = log[start:end]
+        if part[0].kind == "delete":
+            # as_deletes turns Hudi's default, Integer 0, into null.
+            times = [None if r.in_commit_order(int32) else r.ts for r in part]
+            blocks.append(Deletes(pa.array([r.key for r in part]), pa.array(times, schema.field("ts").type)))
+        else:
+            columns = {
+                KEY: [r.key for r in part],
+                "ts": [r.ts for r in part],
+                "v": [r.value for r in part],
+                IS_DELETED: [r.kind == "deleted row" or None for r in part],
+            }
+            blocks.append(Rows(pa.table(columns, schema=schema)))
+        start = end
+    return blocks
+
+
+def merged(base: pa.Table | None, logs: list[list[Record]], mode: MergeMode, int32: bool = False) -> pa.Table:
+    blocks = [block for log in logs for block in blocks_of(log, int32)]
+    return merge(base, blocks, ordering(mode), schema_of(int32), mode)
+
+
+def ordering(mode: MergeMode) -> str:
+    return "" if mode is COMMIT_TIME else "ts"
+
+
+def rows_of(table: pa.Table) -> Shown:
+    rows = [(r[KEY], r["ts"], r["v"]) for r in table.to_pylist()]
+    assert len(rows) == len({key for key, _, _ in rows}), "a key came twice"
+    return set(rows)
+
+
+# ------------------------------------------------------------------------------------------- random logs
+
+
+def _times(nulls: bool) -> st.SearchStrategy[int | None]:
+    # Few nulls: a log file with one has no range, and hardly anything is parted then.
+    return st.sampled_from([*range(6), *range(6), *range(6), None][: None if nulls else -1])
+
+
+@st.composite
+def logs_of(
+    draw: st.DrawFn,
+    *,
+    nulls: bool = True,
+    most: int = 5,
+    kinds: tuple[Kind, ...] = ("row", "row", "deleted row", "delete"),
+) -> list[list[Record]]:
+    counter = iter(range(1, 10_000))
+    one = st.builds(
+        lambda key, ts, kind: Record(key, ts, kind, next(counter)),
+        st.sampled_from("abcd"),
+        _times(nulls),
+        st.sampled_from(kinds),
+    )
+    return draw(st.lists(st.lists(one, min_size=1, max_size=5), min_size=1, max_size=most))
+
+
+def bases(*, nulls: bool) -> st.SearchStrategy[dict[str, Record]]:
+    return st.dictionaries(
+        st.sampled_from("abcd"),
+        st.builds(Record, st.just(""), _times(nulls), st.just("row"), st.just(0)),
+    ).map(lambda rows: {k: Record(k, r.ts, "row", 0) for k, r in rows.items()})
+
+
+def table_of(base: dict[str, Record], int32: bool = False) -> pa.Table:
+    blocks = blocks_of(list(base.values()), int32)
+    return blocks[0].table if blocks and isinstance(blocks[0], Rows) else schema_of(int32).empty_table()
+
+
+@pytest.mark.parametrize("mode", list(MergeMode))
+@pytest.mark.parametrize("int32", [False, True])
+@settings(max_examples=120, deadline=None)
+@given(base=bases(nulls=True), logs=logs_of())
+def test_the_merge_agrees_with_the_loop(
+    mode: MergeMode, int32: bool, base: dict[str, Record], logs: list[list[Record]]
+) -> None:
+    expected = LOOPS[mode](base, [r for log in logs for r in log], int32)
+    assert rows_of(merged(table_of(base, int32), logs, mode, int32)) == shown(expected)
+
+
+def test_examples_that_apache_hudi_gave() -> None:
+    """Keys of a table that 0.15.0 wrote and both releases read: what each mode answered."""
+    base = {key: Record(key, 10, "row", 0) for key in "abcdefghijk"}
+    first = [
+        Record("a", 20, "row", 1), Record("b", 5, "row", 1), Record("c", 5, "row", 1), Record("d", 20, "row", 1),
+        Record("e", 20, "delete", 1), Record("f", 5, "delete", 1), Record("h", 20, "row", 1),
+        Record("j", 10, "row", 1), Record("k", 5, "delete", 1), Record("z", 5, "row", 1),
+    ]  # fmt: skip
+    second = [Record("g", None, "delete", 2)]
+    third = [
+        Record("a", 15, "row", 3), Record("c", 3, "row", 3), Record("d", 15, "delete", 3), Record("e", 15, "row", 3),
+        Record("g", 5, "row", 3), Record("h", 20, "row", 3), Record("k", 7, "row", 3), Record("z", 5, "row", 3),
+    ]  # fmt: skip
+    # 0.15.0's answer for the overwriting payload, 1.2.0's for the other two.
+    expected = {
+        OVERWRITE: "a20.1 b5.1 c5.1 d20.1 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
+        COMMIT_TIME: "a15.3 b5.1 c3.3 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
+        # g: Hudi merges the log records first, so its base row comes back; a compaction between would end that.
+        EVENT_TIME: "a20.1 b10.0 c10.0 d20.1 f10.0 g5.3 h20.3 i10.0 j10.1 k10.0 z5.3",
+    }
+    for mode, text in expected.items():
+        rows = rows_of(merged(table_of(base), [first, second, third], mode))
+        assert " ".join(sorted(f"{k}{ts}.{v}" for k, ts, v in rows)) == text, mode
+
+
+# ------------------------------------------------------------------------------------------- partial merges
+
+
+def as_slice(logs: list[list[Record]], by_event_time: bool = True) -> tuple[FileSlice, dict[str, LogSummary]]:
+    files = tuple(LogFile(f"log.{n}", "", "g", "1", n, "0-0-0", 1, f"log.{n}") for n in range(1, len(logs) + 1))
+    summaries = {}
+    for file, log in zip(files, logs, strict=True):
+        times = [r.ts for r in log if by_event_time or r.kind != "delete"]
+        known = bool(times) and None not in times and len(times) == len(log)
+        low = min(times) if known else None  # type: ignore[type-var]
+        high = max(times) if known else None  # type: ignore[type-var]
+        summaries[file.path] = LogSummary(low, high, sum(r.kind != "row" for r in log))
+    return FileSlice("", "g", "1", None, files), summaries
+
+
+def parted(
+    logs: list[list[Record]], threshold: int, mode: MergeMode, *, by_event_time: bool, keeps_tombstones: bool = False
+) -> tuple[list[list[Record]], list[list[Record]]]:
+    slice_, summaries = as_slice(logs, by_event_time)
+    chosen, remain = filter_log_files(
+        slice_, threshold, summaries, ordered_by_event_time=by_event_time, mode=mode, keeps_tombstones=keeps_tombstones
+    )
+    return [logs[f.version - 1] for f in chosen], [logs[f.version - 1] for f in remain]
+
+
+@pytest.mark.parametrize("mode", list(MergeMode))
+@settings(max_examples=200, deadline=None)
+@example(  # merged alone, the delete leaves nothing, and a3 would come back
+    base={},
+    logs=[[Record("a", 4, "delete", 1), Record("b", 1, "row", 2)], [Record("a", 3, "row", 3)]],
+    threshold=1,
+    by_event_time=True,
+)
+@example(  # merged alone, a4 becomes a base row, and a3 would overwrite it
+    base={},
+    logs=[[Record("a", 4, "row", 1), Record("b", 1, "row", 2)], [Record("a", 3, "row", 3)]],
+    threshold=1,
+    by_event_time=True,
+)
+@given(base=bases(nulls=False), logs=logs_of(), threshold=st.integers(-1, 5), by_event_time=st.booleans())
+def test_a_partial_compaction_changes_no_answer(
+    mode: MergeMode, base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool
+) -> None:
+    table = table_of(base)
+    before = rows_of(merged(table, logs, mode))
+    chosen, remain = parted(logs, threshold, mode, by_event_time=by_event_time)
+    after = rows_of(merged(merged(table, chosen, mode), remain, mode))
+    assert after == before
+
+
+def test_overwrite_with_latest_is_parted_where_ranges_allow_it() -> None:
+    logs = [[Record("a", 2, "row", 1)], [Record("a", 2, "row", 2)], [Record("a", 4, "row", 3)]]
+    chosen, remain = parted(logs, 2, OVERWRITE, by_event_time=True)
+    assert (chosen, remain) == (logs[:2], logs[2:])
+    late = [[Record("a", 2, "row", 1), Record("b", 4, "row", 1)], [Record("a", 3, "row", 2)]]
+    assert parted(late, 2, OVERWRITE, by_event_time=True) == (late, [])
+    assert parted(logs, 2, OVERWRITE, by_event_time=False) == (logs, [])
+    assert parted(logs, 1, OVERWRITE, by_event_time=True) == ([], logs)
+
+
+def test_commit_time_ordering_takes_the_prefix_whatever_is_deleted() -> None:
+    logs = [[Record("a", 5, "row", 1)], [Record("a", 1, "delete", 2)], [Record("b", 4, "row", 3)]]
+    chosen, remain = parted(logs, 1, COMMIT_TIME, by_event_time=False)
+    assert (chosen, remain) == (logs[:2], logs[2:])
+
+
+# ------------------------------------------------------------------------------------------- residue logs
+
+
+def leave(
+    base: pa.Table,
+    chosen: list[list[Record]],
+    remain: list[list[Record]],
+    *,
+    by_event_time: bool,
+    split_at: int | None = None,
+) -> tuple[pa.Table, list[LogRecords]]:
+    """The base file and the residue records of an execution."""
+    times = [r.ts for log in remain for r in log]
+    lowest = min(times) if times and None not in times else None  # type: ignore[type-var]
+    spec = ResidueSpec(
+        layout=LayoutV6(),
+        instant="1",
+        avro_schema="{}",
+        column="ts",
+        unit=EventTimeUnit.MILLIS,
+        by_event_time=by_event_time,
+        block_format="parquet",
+        split_at=split_at,
+        lowest={("", "g"): lowest} if remain else {},
+    )
+    op = Operation("", "g", "1", None, (), (), {})
+    return merge_and_leave(base, [b for log in chosen for b in blocks_of(log, False)], "ts", schema_of(False), spec, op)
+
+
+def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]]) -> Shown:
+    blocks = [*residue, *(block for log in remain for block in blocks_of(log, False))]
+    return rows_of(merge(base, blocks, "ts", schema_of(False)))
+
+
+@settings(max_examples=250, deadline=None)
+@example(
+    base={},
+    logs=[[Record("a", 1, "row", 1), Record("b", 4, "delete", 2)], [Record("b", 3, "row", 3)]],
+    threshold=1,
+    by_event_time=True,
+)
+@given(base=bases(nulls=False), logs=logs_of(), threshold=st.integers(-1, 5), by_event_time=st.booleans())
+def test_tombstones_in_a_residue_log_change_no_answer(
+    base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool
+) -> None:
+    table = table_of(base)
+    before = rows_of(merged(table, logs, EVENT_TIME))
+    chosen, remain = parted(logs, threshold, EVENT_TIME, by_event_time=by_event_time, keeps_tombstones=True)
+    new_base, residue = leave(table, chosen, remain, by_event_time=by_event_time)
+    assert read_on(new_base, residue, remain) == before
+    # Deletes alone are left, and none where nothing remains that could meet them.
+    assert all(isinstance(r, Deletes) or all(r.table[IS_DELETED].to_pylist()) for r in residue)
+    assert remain or not residue
+
+
+def test_deletes_part_no_slice_where_tombstones_are_kept() -> None:
+    logs = [[Record("a", 4, "delete", 1), Record("b", 1, "row", 1)], [Record("a", 3, "row", 2)]]
+    assert parted(logs, 1, EVENT_TIME, by_event_time=True) == (logs, [])
+    # The second log comes after, so its range does not matter: only the first one is due.
+    assert parted(logs, 1, EVENT_TIME, by_event_time=True, keeps_tombstones=True) == (logs[:1], logs[1:])
+
+
+def test_a_tombstone_that_nothing_older_can_meet_is_forgotten() -> None:
+    logs = [[Record("a", 2, "delete", 1), Record("b", 4, "delete", 1)], [Record("c", 3, "row", 2)]]
+    _, residue = leave(table_of({}), logs[:1], logs[1:], by_event_time=True)
+    assert [(r.keys.to_pylist(), r.ordering.to_pylist()) for r in residue if isinstance(r, Deletes)] == [(["b"], [4])]
+
+
+def newest_up_to(base: dict[str, Record], records: list[Record], threshold: int) -> Shown:
+    """What the read-optimized view must show: each key as if nothing above the threshold had come.
+
+    A delete in commit order has no event time; it counts always.
+    """
+    below = [r for r in records if r.ts is None or r.ts <= threshold]
+    return shown(loop_event_time(base, below, False))
+
+
+@settings(max_examples=250, deadline=None)
+@example(  # a row at or below, then a delete above
+    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 4, "delete", 2)]], thresholds=[1, 4]
+)
+@example(  # a delete at or below, then a row above
+    base={"a": Record("a", 0, "row", 0)},
+    logs=[[Record("a", 1, "delete", 1), Record("a", 4, "row", 2)]],
+    thresholds=[1, 4],
+)
+@example(  # a delete in commit order ends what is above and came before it
+    base={},
+    logs=[[Record("a", 4, "row", 1)], [Record("a", None, "delete", 2)], [Record("a", 3, "row", 3)]],
+    thresholds=[1],
+)
+@example(  # two rows above: a later threshold lies between them
+    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 3, "row", 2), Record("a", 5, "row", 3)]], thresholds=[1, 3]
+)
+@given(
+    base=bases(nulls=False),
+    logs=logs_of(),
+    thresholds=st.lists(st.integers(-1, 6), min_size=1, max_size=3).map(sorted),
+)
+def test_an_exact_split_changes_no_answer_and_lets_nothing_above_in(
+    base: dict[str, Record], logs: list[list[Record]], thresholds: list[int]
+) -> None:
+    """Compaction after compaction at rising thresholds: the residue log takes part in the next one."""
+    records = [r for log in logs for r in log]
+    table, left = table_of(base), list(logs)
+    before = rows_of(merged(table, logs, EVENT_TIME))
+    for threshold in thresholds:
+        chosen, remain = parted(left, threshold, EVENT_TIME, by_event_time=True, keeps_tombstones=True)
+        if not chosen:
+            continue
+        table, residue = leave(table, chosen, remain, by_event_time=True, split_at=threshold)
+        assert read_on(table, residue, remain) == before
+        remaining = {id(r) for log in remain for r in log}
+        merged_ones = [r for r in records if id(r) not in remaining]
+        assert rows_of(table) == newest_up_to(base, merged_ones, threshold)
+        left = [back for back in [to_records(residue)] if back] + remain
+
+
+def to_records(residue: list[LogRecords]) -> list[Record]:
+    """A residue log as the next compaction reads it."""
+    records = []
+    for block in residue:
+        if isinstance(block, Deletes):
+            pairs = zip(block.keys.to_pylist(), block.ordering.to_pylist(), strict=True)
+            records += [Record(key, ts, "delete", 0) for key, ts in pairs]
+        else:
+            for row in block.table.to_pylist():
+                kind: Kind = "deleted row" if row[IS_DELETED] else "row"
+                records.append(Record(row[KEY], row["ts"], kind, row["v"]))
+    return records

@@ -1,0 +1,206 @@
+"""Time travel and incremental queries: what they take and refuse, what they read, and both on a real Spark."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine.query import ReadTask, read_task
+from hudi_assets.engine.timeline import instant_ms
+from tests.local_session import LocalSession
+
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+BEGIN = "hoodie.datasource.read.begin.instanttime"
+END = "hoodie.datasource.read.end.instanttime"
+TYPE = "hoodie.datasource.query.type"
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def new_table(path: Path) -> HudiTable:
+    return HudiTable.create(
+        str(path), SCHEMA, record_key=["id"], ordering_field="ts", partition_fields=["part"], buckets=1, clock="commit"
+    )
+
+
+def batch(*rows: tuple[str, int, int]) -> pa.Table:
+    return pa.Table.from_pylist([{"id": i, "part": "p" + i[-1], "ts": ts, "v": v} for i, ts, v in rows], SCHEMA)
+
+
+def write(table: HudiTable, session: Any, clock: int, *rows: tuple[str, int, int]) -> str:
+    frame = session.frame(batch(*rows)) if isinstance(session, LocalSession) else session.createDataFrame(batch(*rows))
+    instant = table.upsert(session, frame, clock_time=at(clock)).instant
+    assert instant is not None
+    return instant
+
+
+def compact(table: HudiTable, session: Any, latency: int) -> str:
+    plan = table.plan_compaction(data_latency=latency)
+    assert isinstance(plan, Plan), plan
+    table.execute_compaction(session, plan.instant)
+    return plan.instant
+
+
+def values(tasks: list[ReadTask]) -> dict[str, int]:
+    # As Spark has it: a task crosses to a worker.
+    shipped = pickle.loads(pickle.dumps(tasks))
+    return {row["id"]: row["v"] for task in shipped for b in read_task(task) for row in b.to_pylist()}
+
+
+def shown(frame: Any) -> dict[str, int]:
+    return {row["id"]: row["v"] for row in frame.collect()}
+
+
+# ------------------------------------------------------------------------------- on a real Spark
+
+
+@pytest.mark.spark
+def test_both_queries_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    second = write(table, spark, 20_000, ("k0", 11_000, 2), ("k2", 11_000, 2))
+    done = compact(table, spark, 15_000)
+    third = write(table, spark, 30_000, ("k1", 21_000, 3))
+
+    assert shown(table.time_travel(spark, first)) == {"k0": 1, "k1": 1}
+    assert shown(table.time_travel(spark, second)) == {"k0": 2, "k1": 1, "k2": 2}
+    assert shown(table.time_travel(spark, done)) == {"k0": 2, "k1": 1, "k2": 2}
+    assert shown(table.time_travel(spark, "20000101000000")) == {}
+    assert shown(table.incremental(spark, first, done)) == {"k0": 2, "k2": 2}
+    assert shown(table.incremental(spark, "earliest")) == {"k0": 2, "k1": 3, "k2": 2}
+    assert table.incremental(spark, first).schema == table.snapshot(spark).schema
+
+    def read(**options: str) -> dict[str, int]:
+        return shown(spark.read.format("hudi_assets").options(**options).load(table.path))
+
+    assert read() == {"k0": 2, "k1": 3, "k2": 2}
+    assert read(**{"as.of.instant": first}) == {"k0": 1, "k1": 1}
+    assert read(**{TYPE: "incremental", BEGIN: second}) == {"k1": 3}
+    assert read(**{TYPE: "incremental", BEGIN: first, END: second}) == {"k0": 2, "k2": 2}
+    assert read(**{TYPE: "read_optimized"}) == shown(table.read_optimized(spark)) == {"k0": 1, "k1": 1}
+    assert third > done
+
+
+# ------------------------------------------------------------------------------- what is taken and refused
+
+
+def test_forms_of_an_instant(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k0", 11_000, 2))
+    moment = datetime.fromtimestamp(instant_ms(first, "UTC") / 1000, UTC)
+    text = moment.isoformat(timespec="milliseconds")
+    for form in (first, moment, text, text.replace("+00:00", "Z"), f" {first} "):
+        assert values(table.time_travel_tasks(form)) == {"k0": 1}, form
+    assert values(table.time_travel_tasks("2999-01-01")) == {"k0": 2}
+    assert values(table.time_travel_tasks("2000-01-01")) == {}
+    assert values(table.incremental_tasks(moment)) == {"k0": 2}
+    assert values(table.incremental_tasks("000", second)) == {"k0": 2}
+
+
+def test_ranges(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k0", 11_000, 2))
+    with pytest.raises(InvalidInput, match="after its end"):
+        table.incremental_tasks(second, first)
+    with pytest.raises(InvalidInput, match="The end 'later' is not a point in time"):
+        table.incremental_tasks(first, "later")
+    assert values(table.incremental_tasks(first, first)) == {}
+    assert values(table.incremental_tasks(second)) == {}
+    # As of the first commit the key was there, and the second had not replaced it.
+    assert values(table.incremental_tasks("000", first)) == {"k0": 1}
+
+
+def test_a_late_row_that_lost_is_in_no_range(session: LocalSession, tmp_path: Path) -> None:
+    """Hudi shows it while its log file is read alone; here a range is made of rows that the table held."""
+    table = new_table(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 9_000, 1))
+    late = write(table, session, 20_000, ("k0", 1_000, 2))
+    assert values(table.incremental_tasks(first, late)) == {}
+    compact(table, session, 0)
+    assert values(table.incremental_tasks(first, late)) == {}
+
+
+def test_groups_that_no_commit_of_the_range_touched_are_not_read(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    write(table, session, 10_000, *((f"k{n}", 1_000, 1) for n in range(5)))
+    second = write(table, session, 20_000, ("k1", 11_000, 2))
+    compact(table, session, 0)
+    third = write(table, session, 30_000, ("k3", 21_000, 3))
+    assert len(table.snapshot_tasks()) == 5
+    assert len(table.incremental_tasks("000")) == 5
+    assert len(table.incremental_tasks(second)) == 1, "a compaction touches no group"
+    assert len(table.incremental_tasks(second, third)) == 1
+    assert values(table.incremental_tasks(second)) == {"k3": 3}
+
+
+def test_past_the_archive_every_group_is_read(session: LocalSession, tmp_path: Path) -> None:
+    """Of a range that begins before the active timeline nobody knows which groups it touched."""
+    table = new_table(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k1", 11_000, 2))
+    third = write(table, session, 30_000, ("k2", 21_000, 3))
+    for t in (first, second):
+        for file in (tmp_path / "t/.hoodie").glob(f"{t}.*"):
+            file.unlink()
+    assert values(table.incremental_tasks(first, third)) == {"k1": 2, "k2": 3}
+    assert len(table.incremental_tasks(third)) == 0
+
+
+def test_cleaned_history_names_the_earliest_instant_left(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k0", 11_000, 2))
+    done = compact(table, session, 0)
+    third = write(table, session, 30_000, ("k0", 21_000, 3))
+    again = compact(table, session, 0)
+    table.savepoint(second)
+    table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+    for gone in (done, third):
+        with pytest.raises(InvalidInput) as refused:
+            table.time_travel_tasks(gone)
+        assert f"earliest instant left is {again}" in str(refused.value)
+        assert f"savepoints answer too: {second}" in str(refused.value)
+        with pytest.raises(InvalidInput, match="was cleaned"):
+            table.incremental_tasks("000", gone)
+    assert values(table.time_travel_tasks(first)) == {"k0": 1}
+    assert values(table.time_travel_tasks(second)) == {"k0": 2}
+    assert values(table.time_travel_tasks(again)) == {"k0": 3}
+    # The range's end counts, not its begin: what the table holds now is there.
+    assert values(table.incremental_tasks(second)) == {"k0": 3}
+
+
+def test_an_unfinished_write_is_not_seen_in_its_future(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k0", 11_000, 2))
+    (tmp_path / f"t/.hoodie/{second}.deltacommit").unlink()
+    assert values(table.time_travel_tasks("2999-01-01")) == {"k0": 1}
+    assert values(table.incremental_tasks("000")) == {"k0": 1}
+
+
+def test_options_of_the_data_source_that_do_not_fit(session: LocalSession, tmp_path: Path) -> None:
+    from pyspark_hudi_assets import AS_OF, query_tasks
+
+    table = new_table(tmp_path / "t")
+    t = write(table, session, 10_000, ("k0", 1_000, 1))
+    for options, words in (
+        ({BEGIN: t}, "needs hoodie.datasource.query.type=incremental"),
+        ({TYPE: "incremental"}, "needs hoodie.datasource.read.begin.instanttime"),
+        ({TYPE: "incremental", BEGIN: t, AS_OF: t}, "goes with a snapshot query"),
+        ({TYPE: "cdc"}, "hoodie.datasource.query.type is 'cdc'"),
+        ({AS_OF: "then"}, "is not a point in time"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            query_tasks(table, options)
+    assert values(query_tasks(table, {TYPE: "snapshot"})) == {"k0": 1}

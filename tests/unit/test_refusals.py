@@ -1,0 +1,139 @@
+"""What would be read wrongly is refused by name: kinds of data files, of log blocks and of rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.compaction_plan import decode_plan, encode_plan
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.log_codec import BlockType, HeaderKey, encode_block, read_blocks
+from hudi_assets.engine.model import Operation, Plan
+from tests.local_session import LocalSession
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+
+
+@pytest.fixture
+def table(session: LocalSession, tmp_path: Path) -> HudiTable:
+    table = HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1)
+    table.upsert(session, session.rows([{"id": "a", "ts": 1}], SCHEMA))  # type: ignore[arg-type]
+    return table
+
+
+def refused_everywhere(table: HudiTable, session: LocalSession, words: str) -> None:
+    """Every query, and planning, refuses; nothing is written."""
+    table = HudiTable.open(table.path, settings={"hudi_assets.data.latency": "0s"})
+    before = sorted(Path(table.path).rglob("*"))
+    looks: list[Callable[[], object]] = [
+        lambda: table.snapshot(session).toArrow(),  # type: ignore[arg-type]
+        lambda: table.incremental(session, "000").toArrow(),  # type: ignore[arg-type]
+        table.freshness,
+        table.plan_compaction,
+    ]
+    for look in looks:
+        with pytest.raises(UnsupportedTable, match=words):
+            look()
+    assert [f for f in sorted(Path(table.path).rglob("*")) if ".aux" not in f.parts] == [
+        f for f in before if ".aux" not in f.parts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".00000000-aaaa-bbbb-cccc-dddddddddddd-0_20260101000000000.log.1_0-1-1.cdc", "change data"),
+        (".00000000-aaaa-bbbb-cccc-dddddddddddd-0_20260101000000000.log.1.cdc", "change data"),
+        ("00000000-aaaa-bbbb-cccc-dddddddddddd-0_0-1-1_20260101000000000.orc", "ORC base files"),
+        ("00000000-aaaa-bbbb-cccc-dddddddddddd-0_0-1-1_20260101000000000.hfile", "HFile base files"),
+    ],
+)
+def test_data_files_of_other_kinds(table: HudiTable, session: LocalSession, name: str, words: str) -> None:
+    (Path(table.path) / name).write_bytes(b"")
+    refused_everywhere(table, session, words)
+
+
+def test_other_files_are_no_data_files(table: HudiTable, session: LocalSession) -> None:
+    for name in ("notes.orc", ".x.log.1.cdc.crc", "_SUCCESS", "model.hfile"):
+        (Path(table.path) / name).write_bytes(b"")
+    assert table.snapshot(session).count() == 1  # type: ignore[arg-type]
+
+
+Change = Callable[[BlockType, dict[int, str], bytes], tuple[BlockType, dict[int, str], bytes]]
+
+
+def _header(key: HeaderKey, value: str) -> Change:
+    return lambda kind, header, content: (kind, {**header, key: value}, content)
+
+
+def _kind(new: BlockType) -> Change:
+    return lambda kind, header, content: (new, header, content)
+
+
+def _columns(change: Callable[[pa.Table], pa.Table]) -> Change:
+    def changed(kind: BlockType, header: dict[int, str], content: bytes) -> tuple[BlockType, dict[int, str], bytes]:
+        out = io.BytesIO()
+        pq.write_table(change(pq.read_table(io.BytesIO(content))), out)
+        return kind, header, out.getvalue()
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_header(HeaderKey.IS_PARTIAL, "true"), "partial updates"),
+        (_header(HeaderKey.COMPACTED_BLOCK_TIMES, "20260101000000000"), "log compaction"),
+        (_kind(BlockType.HFILE_DATA), "HFILE_DATA"),
+        (_kind(BlockType.CDC), "CDC"),
+        (_columns(lambda t: t.append_column("_hoodie_operation", pa.array(["I"]))), "_hoodie_operation"),
+        (_columns(lambda t: t.drop_columns([c for c in t.column_names if c.startswith("_hoodie")])), "no Hudi meta"),
+        (_columns(lambda t: t.select([c for c in t.column_names if c.startswith("_hoodie")])), "meta columns alone"),
+    ],
+)
+def test_log_blocks_of_other_kinds(table: HudiTable, session: LocalSession, change: Change, words: str) -> None:
+    log = next(Path(table.path).glob(".*.log.1_*"))
+    block = read_blocks(log.read_bytes())[0]
+    kind, header, content = change(block.type, dict(block.header), bytes(block.content))
+    # A block of its own behind the first: the file has grown, so its write stat does not tell its range.
+    log.write_bytes(log.read_bytes() + encode_block(kind, header, content))
+    refused_everywhere(table, session, words)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.append_column("_hoodie_operation", pa.array(["I"])), "_hoodie_operation"),
+        (lambda t: t.drop_columns([c for c in t.column_names if c.startswith("_hoodie")]), "no Hudi meta"),
+        (lambda t: t.select([c for c in t.column_names if c.startswith("_hoodie")]), "meta columns alone"),
+    ],
+)
+def test_base_files_of_other_kinds(
+    table: HudiTable, session: LocalSession, change: Callable[[pa.Table], pa.Table], words: str
+) -> None:
+    plan = table.plan_compaction(threshold=1)
+    assert isinstance(plan, Plan)
+    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    base = next(Path(table.path).glob("*.parquet"))
+    pq.write_table(change(pq.read_table(base)), base)
+    with pytest.raises(UnsupportedTable, match=words):
+        table.snapshot(session).toArrow()  # type: ignore[arg-type]
+
+
+def test_a_plan_with_a_bootstrap_base_file() -> None:
+    op = Operation("", "f", "1", None, (".f_1.log.1_0-0-0",), (), {})
+    data = encode_plan(Plan("2", 0, (op,), "s", {}))
+    reader = fastavro.reader(io.BytesIO(data))
+    schema, records = reader.writer_schema, list(reader)
+    records[0]["operations"][0]["bootstrapFilePath"] = "/elsewhere/f.parquet"  # type: ignore[index, call-overload]
+    out = io.BytesIO()
+    fastavro.writer(out, schema, records)  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedTable, match="bootstrap"):
+        decode_plan("2", out.getvalue(), "here")
