@@ -2,6 +2,7 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
+# make test-lives, test-races, test-kills, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, as ratios   (ROWS=400000 RUNS=3)
 # make sql    spark-sql on the same catalog
 
@@ -10,10 +11,17 @@ PORT ?= 3000
 ARGS ?=
 ROWS ?= 400000
 RUNS ?= 3
+LIVES ?= 100
+STEPS ?= 50
+SEED ?= random
+RACE_SECONDS ?= 150
+KILLS ?= 300
+FUZZ_EXAMPLES ?= 1000
+FUZZ_SEED ?= 0
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-interop test-interop-slice bench lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-fuzz test-breakages bench lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -42,6 +50,26 @@ test-interop: setup
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m pytest -m "interop and not slow" $(ARGS)
+
+# Random lives of a table against an oracle, random ones unless SEED is a number.
+test-lives: setup
+	@MACHINE_EXAMPLES=$(LIVES) MACHINE_STEPS=$(STEPS) MACHINE_SEED=$(SEED) $(ENV) python -m pytest -s tests/machine $(ARGS)
+
+# Eight processes at once on one table, for RACE_SECONDS.
+test-races: setup
+	@RACE_SECONDS=$(RACE_SECONDS) $(ENV) python -m pytest -s tests/races $(ARGS)
+
+# kill -9 of writers, planners and executors, KILLS times.
+test-kills: setup
+	@KILLS=$(KILLS) $(ENV) python -m pytest -s tests/kill $(ARGS)
+
+# Damaged and hostile files of every kind.
+test-fuzz: setup
+	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_SEED=$(FUZZ_SEED) $(ENV) python -m pytest tests/fuzz $(ARGS)
+
+# Breaks the engine on purpose, one way at a time, and asks that the tests notice. ARGS='--every 5' for a slice.
+test-breakages: setup
+	@$(ENV) python -m tests.mutation.check $(ARGS)
 
 # The same work by the engine and by Apache Hudi, in turn: ratios. ROWS, RUNS.
 bench: setup
