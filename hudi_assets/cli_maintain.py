@@ -28,6 +28,9 @@ class Policy(StrEnum):
 
 
 InstantArgument = Annotated[str, typer.Argument(metavar="INSTANT", help="17 digits, as status shows them.")]
+SavepointArgument = Annotated[
+    str, typer.Argument(metavar="INSTANT", help="The savepoint, 17 digits, as savepoints lists them.")
+]
 
 
 def clean(
@@ -78,7 +81,7 @@ def archive(path: TablePath, writers: WritersOption = None, as_json: AsJson = Fa
 def savepoint(
     path: TablePath,
     instant: Annotated[
-        str | None, typer.Argument(metavar="[INSTANT]", help="A completed write. Default: the last.")
+        str | None, typer.Argument(metavar="INSTANT", help="A completed write. Default: the last.")
     ] = None,
     comment: Annotated[str, typer.Option(help="Kept with the savepoint.")] = "",
     writers: WritersOption = None,
@@ -103,7 +106,7 @@ def savepoints(path: TablePath, as_json: AsJson = False) -> None:
 
 
 def delete_savepoint(
-    path: TablePath, instant: InstantArgument, writers: WritersOption = None, as_json: AsJson = False
+    path: TablePath, instant: SavepointArgument, writers: WritersOption = None, as_json: AsJson = False
 ) -> None:
     """Give a savepoint up: the next clean may take its files."""
     open_table(path, writers=writers).delete_savepoint(instant)
@@ -113,7 +116,9 @@ def delete_savepoint(
         print_text(f"Savepoint {instant} is deleted.")
 
 
-def restore(path: TablePath, instant: InstantArgument, writers: WritersOption = None, as_json: AsJson = False) -> None:
+def restore(
+    path: TablePath, instant: SavepointArgument, writers: WritersOption = None, as_json: AsJson = False
+) -> None:
     """Make the table what it was at a savepoint: whatever came later is rolled back for good."""
     done = open_table(path, writers=writers).restore(instant)
     if as_json:

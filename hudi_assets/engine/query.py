@@ -18,8 +18,9 @@ from .base_schema import have_table_types
 from .errors import InvalidInput
 from .evidence import COMMIT_TIME, history_of, whole_from
 from .execute import SliceReader, SliceTask, read_slice
-from .file_view import GroupKey
+from .file_view import FileView, GroupKey
 from .history import History, settled_at, view_as_of
+from .missing import refuse_missing
 from .model import Action, FileSlice
 from .query_instants import Moment, parse_begin, parse_instant
 from .state import TableState
@@ -90,9 +91,15 @@ def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask]) -> D
 # ------------------------------------------------------------------------------- as the table stands
 
 
+def _view(state: TableState) -> FileView:
+    """The view of now; `CorruptTable` where a file is gone without which it would show less."""
+    refuse_missing(state)
+    return state.view
+
+
 def snapshot_tasks(state: TableState) -> list[ReadTask]:
     """The snapshot view, one task per file slice."""
-    return _tasks(slice_reader(state), state.view.latest)
+    return _tasks(slice_reader(state), _view(state).latest)
 
 
 def snapshot_frame(session: SparkSession, state: TableState) -> DataFrame:
@@ -102,14 +109,16 @@ def snapshot_frame(session: SparkSession, state: TableState) -> DataFrame:
 def read_optimized_tasks(state: TableState) -> list[ReadTask]:
     """The read-optimized view, one task per base file."""
     reader = slice_reader(state)
-    return [ReadTask(reader, SliceTask(base.path, ())) for base in state.view.base_files]
+    return [ReadTask(reader, SliceTask(base.path, ())) for base in _view(state).base_files]
 
 
 def read_optimized_frame(session: SparkSession, state: TableState) -> DataFrame:
     """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
     if not have_table_types(state):
         return _frame(session, state, read_optimized_tasks(state))
-    return spark.parquet_frame(session, [state.storage.uri(base.path) for base in state.view.base_files], state.schema)
+    return spark.parquet_frame(
+        session, [state.storage.uri(base.path) for base in _view(state).base_files], state.schema
+    )
 
 
 # ------------------------------------------------------------------------------- time travel
@@ -136,6 +145,7 @@ def _slices_as_of(state: TableState, t: str) -> tuple[FileSlice, ...]:
     view, replaced = state.view_with_replaced, state.replaced
     # What is older than the active timeline may lack groups that were replaced: History asks the archive.
     if t >= max(settled_at(view, replaced), whole_from(state)):
+        refuse_missing(state)
         return view_as_of(view, replaced, t).latest
     history = history_of(state)
     if history.gap_at(t) is not None:
@@ -164,7 +174,7 @@ def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = Non
     if high is not None and low > high:
         raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
     if high is None:
-        reader, slices = slice_reader(state), state.view.latest
+        reader, slices = slice_reader(state), _view(state).latest
     else:
         reader, slices = _reader_as_of(state, high), _slices_as_of(state, high)
     touched = _touched_groups(state, low, high)

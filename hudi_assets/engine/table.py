@@ -14,7 +14,7 @@ from .archive import Archiver, ArchiveResult
 from .base_schema import base_file_groups
 from .clean import Cleaner
 from .clean_execute import CleanResult
-from .compaction import Compactor
+from .compaction import CompactionExecutor
 from .config import (
     TableConfig,
     read_config,
@@ -41,6 +41,7 @@ from .model import (
     Plan,
     Stats,
 )
+from .planning import CompactionPlanner
 from .publish import Publisher, system_now_ms
 from .query import (
     ReadTask,
@@ -220,7 +221,7 @@ class HudiTable:
         limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
-        return self._compactor().plan(limit, dry_run=dry_run)
+        return self._planner().plan(limit, dry_run=dry_run)
 
     def due_compaction(self) -> Plan | NoPlan:
         """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""
@@ -229,10 +230,11 @@ class HudiTable:
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it."""
         seam.use_this_python(spark)
-        return self._compactor().execute(spark, instant)
+        executor = CompactionExecutor(self._storage, self.config, self._layout, self._publisher)
+        return executor.execute(spark, instant)
 
-    def _compactor(self) -> Compactor:
-        return Compactor(self._storage, self.config, self._layout, self._publisher)
+    def _planner(self) -> CompactionPlanner:
+        return CompactionPlanner(self._storage, self.config, self._layout, self._publisher)
 
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""
@@ -380,7 +382,7 @@ class HudiTable:
 
     def cost_curve(self, points: int = 20) -> tuple[CostPoint, ...]:
         """For each possible threshold (thinned to `points`) what its compaction costs, and the freshness after."""
-        return self._compactor().cost_curve(self.state(), points)
+        return self._planner().cost_curve(self.state(), points)
 
     def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
         """What the read-optimized view promises now."""

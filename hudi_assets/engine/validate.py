@@ -10,8 +10,8 @@ from functools import cached_property
 from .clean_state import read_cleans, read_pending_cleans, read_savepoints
 from .commit_metadata import GUARDED
 from .errors import HudiAssetsError
-from .file_view import GroupKey
 from .heartbeat import Heartbeats
+from .missing import RESTORE_HINT, missing_files, parse_file
 from .model import Action, BaseFile, Instant, LogFile, Plan, State
 from .orphans import Orphans, same_bytes
 from .publish import TEMP
@@ -22,7 +22,6 @@ from .storage import FileInfo
 from .timeline import WRITES, is_instant
 
 _RECOVER = "Run recover."
-_COPY = "Restore the file from a copy, or restore a savepoint."
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +98,9 @@ class Validator:
         try:
             read()
         except FileNotFoundError as error:
-            yield Finding("unreadable", path, f"A file of this instant is missing: {error.filename}.", _COPY)
+            yield Finding("unreadable", path, f"A file of this instant is missing: {error.filename}.", RESTORE_HINT)
         except HudiAssetsError as error:
-            yield Finding("unreadable", path, error.what, error.hint or _COPY)
+            yield Finding("unreadable", path, error.what, error.hint or RESTORE_HINT)
 
     def _unfinished(self) -> Iterator[Finding]:
         timeline = self.state.timeline
@@ -139,7 +138,7 @@ class Validator:
         for op in plan.operations:
             for path in (op.base_file, *op.log_files):
                 if path and path not in self._infos:
-                    yield Finding("missing_file", path, f"Pending {where} reads it, and it is gone.", _COPY)
+                    yield Finding("missing_file", path, f"Pending {where} reads it, and it is gone.", RESTORE_HINT)
             for carried in op.carried_over:
                 link, target = self._infos.get(carried.link), self._infos.get(carried.target)
                 again = f"Link it to {carried.target} again, or unschedule {plan.instant}."
@@ -188,43 +187,17 @@ class Validator:
                     yield base
 
     def _missing(self) -> Iterator[Finding]:
-        """Files that a commit names and that queries of now read."""
-        written = [
-            (instant, stat, parsed)
-            for instant in self.state.timeline.completed(*WRITES)
-            for stat in self.state.commit(instant).stats
-            if (parsed := self._parse(stat.path)) is not None
-        ]
-        newest: dict[GroupKey, str] = {}
-        for file in (*self._committed_bases(), *(parsed for _, _, parsed in written)):
-            if isinstance(file, BaseFile):
-                key = (file.partition, file.file_id)
-                newest[key] = max(newest.get(key, ""), file.instant)
-        for instant, stat, parsed in written:
-            key = (parsed.partition, parsed.file_id)
-            slice_instant = parsed.base_instant if isinstance(parsed, LogFile) else parsed.instant
-            if key in self.state.replaced or slice_instant < newest.get(key, ""):
-                continue
-            info = self._infos.get(stat.path)
-            if info is None:
-                what = f"{instant.action} {instant.timestamp} wrote it, and it is gone."
-                yield Finding("missing_file", stat.path, what, _COPY)
-            elif info.size < stat.size:
-                what = f"It has {info.size} of the {stat.size} bytes that {instant.action} {instant.timestamp} wrote."
-                yield Finding("short_file", stat.path, what, _COPY)
-
-    def _committed_bases(self) -> Iterator[BaseFile]:
-        return (base for base in self._base_files() if self.state.timeline.is_committed(base.instant))
-
-    def _parse(self, path: str) -> LogFile | BaseFile | None:
-        file, partition = FileInfo(path, 0), path.rpartition("/")[0]
-        layout = self.state.layout
-        return layout.parse_log_file(file, partition) or layout.parse_base_file(file, partition)
+        for one in missing_files(self.state):
+            yield Finding("missing_file" if one.found is None else "short_file", one.stat.path, one.what, RESTORE_HINT)
 
     def _unknown_files(self) -> Iterator[Finding]:
         for file in self._infos.values():
             name = file.name
-            if name.endswith(".crc") or name.removesuffix(".parquet") == PARTITION_FILE or self._parse(file.path):
+            if (
+                name.endswith(".crc")
+                or name.removesuffix(".parquet") == PARTITION_FILE
+                or parse_file(self.state, file.path)
+            ):
                 continue
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")
 
