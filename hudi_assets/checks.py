@@ -85,8 +85,8 @@ def find_beyond_slo(freshness: Freshness, now: int, slo: int) -> list[str]:
 def find_late(logs: Iterable[LateLog]) -> list[str]:
     """Log files with records that came after a freshness at or above them was published."""
     return [
-        f"{log.file}: {log.records} late records of commit {', '.join(log.instants)}, the first of "
-        f"{iso(log.min_event_time)}"
+        f"{log.file}: {log.records} late record{'' if log.records == 1 else 's'} of commit {', '.join(log.instants)}, "
+        f"the first of {iso(log.min_event_time)}"
         for log in logs
         if log.records
     ]

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 20
 _SHOWN_OPERATIONS = 20
+_ANY_WIDTH = 1_000_000
 OUT = Console(highlight=False)
 
 
@@ -270,11 +273,23 @@ def show_rows(frame: DataFrame, query: str, limit: int, as_json: bool) -> None:
     if as_json:
         print_json({"query": query, "columns": frame.columns, "rows": rows, "more": more})
         return
-    grid = Table(*frame.columns)
+    texts = [["" if row[name] is None else str(row[name]) for name in frame.columns] for row in rows]
+    _print_rows(frame.columns, texts)
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    print_text(count + ("; there are more (--limit N, or --out FILE for all)" if more else ""))
+
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """As a table, or a column a line where that is too wide for the terminal: cut-off values are of no use."""
+    grid = Table(*columns)
     for row in rows:
-        grid.add_row(*("" if row[name] is None else str(row[name]) for name in frame.columns))
-    OUT.print(grid, markup=False)
-    print_text(f"{len(rows)} rows{'; there are more (--limit N, or --out FILE for all)' if more else ''}")
+        grid.add_row(*map(escape, row))
+    if Measurement.get(OUT, OUT.options.update(max_width=_ANY_WIDTH), grid).maximum <= OUT.width:
+        OUT.print(grid)
+        return
+    for number, row in enumerate(rows, 1):
+        print_text(f"row {number}")
+        _print_facts({f"  {name}": value for name, value in zip(columns, row, strict=True)})
 
 
 def show_written(query: str, out: Path, rows: int, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from .config import TableConfig
 from .errors import UnsupportedTable
 from .file_view import Layout
 from .lock import write_lock
+from .missing import refuse_missing
 from .model import Action, Instant, NothingToDo, State
 from .orphans import remove_orphans
 from .publish import Publisher
@@ -67,6 +68,7 @@ class Archiver:
             clean_up(self.storage, self.layout, self.publisher, self._state())
             remove_orphans(self._state())
             state = self._state()
+            refuse_missing(state)
             archived = newest_archived(self.storage)
             chosen = plan_archive(state.timeline, keep, self._bounds(state, archived))
             if isinstance(chosen, NothingToDo):

@@ -12,6 +12,7 @@ from .config import WRITERS, TableConfig
 from .errors import InvalidInput
 from .file_view import Layout
 from .lock import write_lock
+from .missing import refuse_missing
 from .model import Action, NothingToDo, State
 from .publish import Publisher
 from .recover import clean_up
@@ -59,6 +60,8 @@ class Cleaner:
         pending = state.timeline.pending(Action.CLEAN)
         if pending:
             return NothingToDo(f"clean {pending[0].timestamp} is pending")
+        # An older slice may hold the last copy of what is gone from a newer one.
+        refuse_missing(state)
         timezone = self.config.timezone
         return plan_clean(inventory(state), keep, now_ms=self.publisher.now_ms(), timezone=timezone)
 

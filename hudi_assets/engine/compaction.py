@@ -114,14 +114,27 @@ class CompactionExecutor:
                 where=f"{self.storage.base} {instant}",
                 hint=f"Pending: {pending}.",
             )
+        self._check_event_time(state, plan)
         return plan
 
+    def _check_event_time(self, state: TableState, plan: Plan) -> None:
+        """The ranges that the commit states are believed later as those of the plan's event-time column."""
+        planned = plan.extra_metadata.get(EVENT_TIME)
+        if planned is not None and planned != state.event_time_tag:
+            raise InvalidInput(
+                f"The plan goes by the event times of {planned}, these settings by {state.event_time_tag}.",
+                where=f"{self.storage.base} {plan.instant}",
+                hint="Execute it with the event-time field and unit that it was planned with.",
+            )
+
     def _run(self, session: SparkSession, state: TableState, plan: Plan) -> list[Executed]:
+        # The schema of the plan's instant, not of now: after a restore to between the two its base files still fit.
+        past = state.in_schema_of(plan.instant)
         spec = CompactionSpec(
-            reader=slice_reader(state),
+            reader=slice_reader(past),
             layout=self.layout,
             instant=plan.instant,
-            avro_schema=state.avro_schema_with_meta,
+            avro_schema=past.avro_schema_with_meta,
             residue=self._residue(state, plan),
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
@@ -140,7 +153,7 @@ class CompactionExecutor:
         return ResidueSpec(
             layout=self.layout,
             instant=plan.instant,
-            avro_schema=state.avro_schema_with_meta,
+            avro_schema=state.in_schema_of(plan.instant).avro_schema_with_meta,
             column=column,
             unit=unit,
             by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
@@ -207,7 +220,7 @@ class CompactionExecutor:
                     )
                 )
             stats.append(replace(done.stat))
-        extra = {SCHEMA: state.avro_schema, WRITER: WRITER_NAME}
+        extra = {SCHEMA: state.in_schema_of(plan.instant).avro_schema, WRITER: WRITER_NAME}
         if plan.threshold != NO_THRESHOLD:
             extra[THRESHOLD] = str(plan.threshold)
         if EVENT_TIME in plan.extra_metadata:

@@ -16,7 +16,16 @@ import javaproperties
 from .compaction_settings import CompactionSettings, parse_compaction_settings
 from .errors import CorruptTable, InvalidInput, UnsupportedTable
 from .event_time import parse_latency
-from .merge_settings import MergeSettings, new_merge_properties, parse_merge_settings
+from .merge_settings import (
+    EXACT_SPLIT,
+    MERGE_MODE,
+    MERGER_STRATEGY,
+    PAYLOAD_CLASS,
+    TABLE_SERVICES,
+    MergeSettings,
+    new_merge_properties,
+    parse_merge_settings,
+)
 from .model import MergeMode
 from .storage import Storage
 
@@ -31,6 +40,7 @@ AUTO: Final = "auto"
 CLOCK: Final = "hudi_assets.clock"
 WRITERS: Final = "hudi_assets.writers"
 CARRY_OVER: Final = "hudi_assets.carry.over"
+HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
@@ -44,6 +54,13 @@ _KEY_GENERATORS: Final = {
 _COMPLEX_KEY_GENERATOR: Final = "org.apache.hudi.keygen.ComplexKeyGenerator"
 _NONPARTITIONED: Final = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
 _KNOWN_KEY_GENERATORS: Final = frozenset({*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR})
+# Beside all of hoodie.table.*: what may not differ from what the table was made with.
+_MAKES_THE_TABLE: Final = frozenset(
+    {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK}
+)
+_OWN_SETTINGS: Final = frozenset(
+    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
+)
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
     WRITERS: ("locked", "stopped"),
@@ -137,7 +154,7 @@ def new_table_properties(
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
         **new_merge_properties(merge_mode, ordering_field),
-        "hoodie.datasource.write.hive_style_partitioning": str(hive_style).lower(),
+        HIVE_STYLE: str(hive_style).lower(),
         URL_ENCODE: "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
         INDEX_TYPE: "BUCKET",
@@ -177,17 +194,33 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
         properties = javaproperties.loads(storage.read(path).decode("latin-1"))
     except ValueError as error:
         raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
-    stated, given = properties.get(BUCKETS), (settings or {}).get(BUCKETS)
-    if stated is not None and given is not None and stated != given:
-        raise InvalidInput(f"The table has {stated} buckets ({BUCKETS}), not {given}.", where=storage.base)
-    config = parse_config({**properties, **(settings or {})}, storage.base)
-    return replace(config, buckets_given=stated is None and given is not None)
+    overlay = settings or {}
+    _check_overlay(properties, overlay, storage.base)
+    config = parse_config({**properties, **overlay}, storage.base)
+    return replace(config, buckets_given=BUCKETS in overlay and BUCKETS not in properties)
+
+
+def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
+    """What makes the table is its own word: with another key or bucket count, rows would come twice."""
+    for key, given in overlay.items():
+        stated = properties.get(key)
+        if stated is not None and stated != given and (key.startswith("hoodie.table.") or key in _MAKES_THE_TABLE):
+            raise InvalidInput(
+                f"The table has {key}={stated}, not {given}.",
+                where=where,
+                hint="Leave it out: it was settled when the table was created.",
+            )
 
 
 def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
     """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
     get = properties.get
     _refuse_unsupported(properties, where)
+    for key in properties:
+        if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
+            raise InvalidInput(
+                f"There is no setting {key}.", where=where, hint=f"There are: {', '.join(sorted(_OWN_SETTINGS))}."
+            )
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
@@ -203,7 +236,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         event_time_field=get(EVENT_TIME_FIELD) or None,
         event_time_unit=get(EVENT_TIME_UNIT) or None,
         partition_fields=_fields(get("hoodie.table.partition.fields", "")),
-        hive_style=_flag(get("hoodie.datasource.write.hive_style_partitioning")),
+        hive_style=_flag(get(HIVE_STYLE)),
         url_encode=_flag(get(URL_ENCODE)),
         buckets=_integer(properties, BUCKETS, "0", where) or None,
         # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).

@@ -24,17 +24,20 @@ def compute_freshness(
     data_latency_ms: int | None,
     last_threshold: tuple[str, int] | None,
     no_latency_reason: str | None = None,
+    missing: str | None = None,
 ) -> Freshness:
     """The table's freshness now. All times epoch ms.
 
     Without a data latency the watermark is the last event-time compaction's threshold, unless
-    `no_latency_reason` says why a latency that should be there is missing.
+    `no_latency_reason` says why a latency that should be there is missing. `missing` names a file of the
+    table that is gone: what it held is in no view.
     """
     instant, threshold = last_threshold or (None, None)
     mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
     if mark is None and no_latency_reason is None:
         mark = threshold
     lowest, reason = _lowest(logs, summaries)
+    reason = missing or reason
     if reason is None and mark is None:
         reason = no_latency_reason or "no data latency is set and no event-time compaction has completed"
     freshness = None

@@ -11,6 +11,7 @@ from .event_time import Latency, to_micros
 from .freshness import compute_freshness
 from .lateness import data_latency_ms, no_latency_reason
 from .log_reader import event_time_columns
+from .missing import missing_files
 from .model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
 from .orphans import Orphans
 from .state import TableState
@@ -26,6 +27,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         data_latency_ms=data_latency_ms(state, latency),
         last_threshold=state.last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
+        missing=next((f"{one.stat.path}: {one.what}" for one in missing_files(state)), None),
     )
 
 

@@ -2,12 +2,12 @@
 
 A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
 kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
-timeline's start: a later one that is not on the timeline was rolled back.
+timeline's start. A later one that is not on the timeline was rolled back: it is forgotten before the start passes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -37,6 +37,10 @@ class EventTimeMemory:
     threshold: tuple[str, int] | None = None
     logs: Mapping[str, LogMemory] = field(default_factory=dict)
 
+    def only(self, stands: Callable[[str], bool]) -> EventTimeMemory:
+        threshold = self.threshold if self.threshold is not None and stands(self.threshold[0]) else None
+        return EventTimeMemory(threshold, {path: log for path, log in self.logs.items() if stands(log.instant)})
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -47,6 +51,11 @@ class Memory:
 
     def of(self, tag: str) -> EventTimeMemory:
         return self.columns.get(tag, EventTimeMemory())
+
+    def only(self, stands: Callable[[str], bool]) -> Memory:
+        """Without what instants said that do not stand: once the timeline's start has passed one, nobody can tell."""
+        columns = {tag: column.only(stands) for tag, column in self.columns.items()}
+        return Memory(columns, {batch: instant for batch, instant in self.batches.items() if stands(instant)})
 
 
 def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:

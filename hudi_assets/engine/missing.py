@@ -1,6 +1,7 @@
 """Files that the timeline says are there and are not: without them a query would answer less, and look right.
 
-Apache Hudi reads on without a word. Here nothing is read or planned that lacks a file of its commits.
+Apache Hudi reads on without a word. Here nothing is read, written, planned, cleaned or archived on a table that lacks
+a file of its commits, and its freshness is null; rollback, restore and recover go on, to mend it.
 """
 
 from __future__ import annotations

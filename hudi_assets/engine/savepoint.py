@@ -17,6 +17,7 @@ from .config import TableConfig
 from .errors import InvalidInput
 from .file_view import Layout
 from .lock import write_lock
+from .missing import refuse_missing
 from .model import Action, FileSlice, State
 from .publish import Publisher
 from .recover import clean_up
@@ -60,6 +61,7 @@ class Savepoints:
             if any(i.timestamp == chosen for i in state.timeline.completed(Action.SAVEPOINT)):
                 return chosen
             self._refuse_cleaned(state, chosen)
+            refuse_missing(state)
             files = tuple(sorted(set(savepoint_files(state, chosen))))
             savepoint = Savepoint(chosen, files, user, comment, self.publisher.now_ms())
             held.check()

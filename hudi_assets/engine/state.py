@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
@@ -129,6 +129,13 @@ class TableState:
         if self.config.create_schema:
             return self.config.create_schema
         raise CorruptTable("Neither a commit nor hoodie.properties has a schema.", where=self.storage.base)
+
+    def in_schema_of(self, instant: str) -> TableState:
+        """This reading with the schema that the table had at an instant; with today's where that was archived."""
+        for earlier, commit in self.commits_newest_first():
+            if earlier.timestamp < instant and commit.extra.get(SCHEMA):
+                return replace(self, evolved_schema=commit.extra[SCHEMA])
+        return self
 
     @cached_property
     def avro_schema_with_meta(self) -> str:
@@ -361,7 +368,7 @@ class TableState:
         settled = completed[: max(0, len(completed) - newest)]
         if not settled:
             return
-        memory = self._memory
+        memory = self._memory.only(self.timeline.is_committed)
         batches = dict(memory.batches)
         for instant in settled:
             if batch := self.commit(instant).extra.get(BATCH_ID):
@@ -370,7 +377,7 @@ class TableState:
         if self.config.event_time_field is not None:
             columns[self.event_time_tag] = self._column_memory(settled, memory.of(self.event_time_tag))
         kept = Memory(columns, newest_batches(batches))
-        if kept != memory:
+        if kept != self._memory:
             write_memory(self.storage, kept)
 
     def _column_memory(self, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:

@@ -28,6 +28,7 @@ from .latency import ObservedLatency
 from .lateness import LateLog, late_records, observed_latency
 from .layout_v6 import LayoutV6
 from .leftovers import leftovers
+from .missing import missing_files
 from .model import (
     CarryOver,
     CommitResult,
@@ -166,6 +167,11 @@ class HudiTable:
     def state(self) -> TableState:
         """The table as it stands now."""
         return TableState.read(self._storage, self.config, self._layout, self._true_now_ms)
+
+    def _readable(self) -> TableState:
+        """As `state`, read again where a clean has just deleted what the first reading still names."""
+        state = self.state()
+        return state if next(missing_files(state), None) is None else self.state()
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -320,19 +326,19 @@ class HudiTable:
     def snapshot(self, spark: SparkSession) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
         seam.use_this_python(spark)
-        return snapshot_frame(spark, self.state())
+        return snapshot_frame(spark, self._readable())
 
     def snapshot_tasks(self) -> list[ReadTask]:
         """The snapshot view as picklable tasks for `engine.query.read_task`."""
-        return snapshot_tasks(self.state())
+        return snapshot_tasks(self._readable())
 
     def read_optimized(self, spark: SparkSession) -> DataFrame:
         """The read-optimized view: Spark's own Parquet reader on the current base files."""
-        return read_optimized_frame(spark, self.state())
+        return read_optimized_frame(spark, self._readable())
 
     def read_optimized_tasks(self) -> list[ReadTask]:
         """The read-optimized view as picklable tasks for `engine.query.read_task`."""
-        return read_optimized_tasks(self.state())
+        return read_optimized_tasks(self._readable())
 
     def time_travel(self, spark: SparkSession, instant: Moment) -> DataFrame:
         """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
@@ -340,11 +346,11 @@ class HudiTable:
         Raises `InvalidInput`, naming the earliest instant left, where the history was cleaned.
         """
         seam.use_this_python(spark)
-        return time_travel_frame(spark, self.state(), instant)
+        return time_travel_frame(spark, self._readable(), instant)
 
     def time_travel_tasks(self, instant: Moment) -> list[ReadTask]:
         """`time_travel` as picklable tasks for `engine.query.read_task`."""
-        return time_travel_tasks(self.state(), instant)
+        return time_travel_tasks(self._readable(), instant)
 
     def incremental(self, spark: SparkSession, begin: Moment, end: Moment | None = None) -> DataFrame:
         """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
@@ -352,11 +358,11 @@ class HudiTable:
         `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
         """
         seam.use_this_python(spark)
-        return incremental_frame(spark, self.state(), begin, end)
+        return incremental_frame(spark, self._readable(), begin, end)
 
     def incremental_tasks(self, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
         """`incremental` as picklable tasks for `engine.query.read_task`."""
-        return incremental_tasks(self.state(), begin, end)
+        return incremental_tasks(self._readable(), begin, end)
 
     def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:
         """The current base files by the schema that they have, and Spark SQL per column of the table for each."""
@@ -386,11 +392,11 @@ class HudiTable:
 
     def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
         """What the read-optimized view promises now."""
-        return look.freshness_of(self.state(), data_latency)
+        return look.freshness_of(self._readable(), data_latency)
 
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""
-        return look.stats_of(self.state())
+        return look.stats_of(self._readable())
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""

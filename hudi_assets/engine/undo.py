@@ -11,6 +11,7 @@ from .clean_state import read_savepoints
 from .commit_metadata import WRITER
 from .config import WRITERS, TableConfig
 from .errors import Conflict, CorruptTable, InvalidInput
+from .evidence import whole_from
 from .file_view import Layout
 from .heartbeat import Heartbeats
 from .lock import EXECUTE, HeldLock, table_lock, write_lock
@@ -120,6 +121,8 @@ class Undo:
     def _plan_rollback(self, state: TableState, target: Instant) -> RollbackPlan:
         if any(i.timestamp == target.timestamp for i in state.timeline.completed(Action.SAVEPOINT)):
             raise self._refuse("The instant has a savepoint.", "Delete the savepoint first.", target.timestamp)
+        if target.is_completed:
+            self._check_not_last(state, target)
         if target.action is Action.DELTA_COMMIT:
             return self._plan_write(state, target)
         if target.is_completed:
@@ -142,6 +145,15 @@ class Undo:
                     target.timestamp,
                 )
         return plan
+
+    def _check_not_last(self, state: TableState, target: Instant) -> None:
+        """What was archived counts because it lies before the first write there is: one has to stay."""
+        if whole_from(state) and not [i for i in state.timeline.completed(*WRITES) if i != target]:
+            raise self._refuse(
+                "It is the only write that is not archived; without it the archived ones would not count.",
+                "Write the earlier values again instead, or restore a savepoint.",
+                target.timestamp,
+            )
 
     def _check_newest(self, state: TableState, target: Instant) -> None:
         """BaseRollbackActionExecutor.validateRollbackCommitSequence: nothing later may build on it."""

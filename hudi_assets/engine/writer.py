@@ -18,6 +18,7 @@ from .keys import bucket_ids, bucket_of
 from .lateness import data_latency_ms
 from .lock import HeldLock, write_lock
 from .merge import KEY
+from .missing import refuse_missing
 from .model import Action, CommitResult, Freshness, State
 from .publish import Publisher, marked_files
 from .query import slice_reader
@@ -201,6 +202,7 @@ class Writer:
                 where=self.storage.base,
                 hint="Wait for it, or let that writer roll it back.",
             )
+        refuse_missing(state)
         self._check_index(state)
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}

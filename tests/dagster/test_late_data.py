@@ -44,7 +44,7 @@ def test_late_data_fails_a_check_until_it_is_compacted(quick: Platform) -> None:
         result = quick.run("freshness")
         assert checks(result)["no_late_records"] is False
         found = _found(result, "no_late_records")
-        assert f"1 late records of commit {late}" in found
+        assert f"1 late record of commit {late}" in found
         assert iso(ms(2)) in found
         assert ".log." in found
         assert checks(result)["ro_complete_below_freshness"] is True

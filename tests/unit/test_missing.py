@@ -25,7 +25,13 @@ def at(ms: int) -> datetime:
 def table(session: LocalSession, tmp_path: Path) -> HudiTable:
     """One file group: a base file, and a log file on it."""
     table = HudiTable.create(
-        str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, clock="commit", data_latency="1s"
+        str(tmp_path / "t"),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        buckets=1,
+        clock="commit",
+        data_latency="1s",
     )
     table.upsert(session, session.rows([{"id": 1, "ts": 1_000}], SCHEMA), clock_time=at(2_000))
     plan = table.plan_compaction()
