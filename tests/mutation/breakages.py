@@ -176,15 +176,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "savepointed slices are cleaned",
         f"{_ENGINE}/clean_plan.py",
-        "kept: set[str] = set(inventory.savepointed)",
-        "kept: set[str] = set()",
+        "saved = [s for s in slices if inventory.savepointed.intersection(slice_files(s))]",
+        "saved: list[FileSlice] = []",
         CLEAN,
     ),
     Breakage(
         "what a pending compaction reads is cleaned",
         f"{_ENGINE}/clean_plan.py",
-        "if reads is None or slice_.base_instant < reads:",
-        "if True:",
+        "compacting = [s for s in slices if reads is not None and s.base_instant >= reads]",
+        "compacting: list[FileSlice] = []",
         CLEAN,
     ),
     Breakage(
