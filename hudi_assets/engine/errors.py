@@ -6,6 +6,8 @@ Each says what was wrong, where (table, instant, file) and what to do. The comma
 
 from __future__ import annotations
 
+import errno
+
 
 class HudiAssetsError(Exception):
     """Base of every error that the engine raises on purpose.
@@ -54,3 +56,19 @@ class CorruptTable(HudiAssetsError):
 
 class EnvironmentProblem(HudiAssetsError):
     """The machine lacks something (Java, permission, disk): mend it and call again."""
+
+
+_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE}
+)
+
+
+def machine_problem(error: OSError, where: str) -> EnvironmentProblem | None:
+    """The problem behind a failed file operation; None where it is not the machine's (a file that is not there)."""
+    if error.errno not in _MACHINE:
+        return None
+    return EnvironmentProblem(
+        f"A file cannot be written or read: {error.strerror}.",
+        where=where,
+        hint="Make room, or mend the permission, and call again: what is unfinished is undone first.",
+    )

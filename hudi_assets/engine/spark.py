@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from .errors import EnvironmentProblem, HudiAssetsError
+from .errors import EnvironmentProblem, HudiAssetsError, machine_problem
 
 Result = TypeVar("Result")
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
@@ -225,6 +225,11 @@ def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssets
         return function(task)
     except HudiAssetsError as error:
         return error
+    except OSError as error:
+        problem = machine_problem(error, str(error.filename or "a task"))
+        if problem is None:
+            raise
+        return problem
 
 
 def _dumps(value: object) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlparse
 
-from .errors import Conflict, CorruptTable, EnvironmentProblem, InvalidInput, UnsupportedTable
+from .errors import Conflict, CorruptTable, EnvironmentProblem, InvalidInput, UnsupportedTable, machine_problem
 
 SCRATCH = ".hoodie/.aux/hudi_assets"
 
@@ -175,8 +175,14 @@ class LocalStorage:
         return open(self._at(path), "rb")
 
     def create(self, path: str, data: bytes) -> None:
-        scratch = self._write_scratch(data)
+        try:
+            self._create(path, data)
+        except OSError as error:
+            raise machine_problem(error, f"{self.base}: {path}") or error from error
+
+    def _create(self, path: str, data: bytes) -> None:
         target = self._at(path)
+        scratch = self._write_scratch(data)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             # link() fails where rename() would overwrite: whole content and exclusive at once.

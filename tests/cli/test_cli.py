@@ -16,8 +16,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
-from hudi_assets import cli
+from hudi_assets import cli, cli_output
 from tests.cli.conftest import (
     DONE,
     FAILED,
@@ -31,6 +32,15 @@ from tests.cli.conftest import (
 )
 
 # -- answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, "│ a[b] │ 1"), (12, "row 1\n  id      a[b]\n  amount  1\n")])
+def test_rows_too_wide_for_the_terminal_are_shown_a_column_a_line(
+    width: int, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli_output, "OUT", Console(width=width, highlight=False))
+    cli_output._print_rows(["id", "amount"], [["a[b]", "1"]])
+    assert shown in capsys.readouterr().out
 
 
 def test_status_json_has_the_documented_keys(run: Callable[..., Answer], table: Path) -> None:

@@ -170,9 +170,9 @@ def test_a_compaction_removes_orphans_on_its_way(quick: Platform) -> None:
 def test_a_missing_file_is_not_made_final_by_a_compaction(quick: Platform) -> None:
     """Merging what is left of its slice would hide that rows are gone."""
     _age(quick)
+    quick.ingest(4)
     (base, *_) = quick.table().read_optimized_files()
     Path(base.removeprefix("file://")).unlink()
-    quick.ingest(4)
     result = quick.compact()
     assert not result.success
     assert Path(base).name in str(result.failure_data_for_node("events__compaction_plan"))

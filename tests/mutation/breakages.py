@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _ENGINE = "hudi_assets/engine"
 MERGE = ("tests/property/test_merge_modes.py",)
-SELECTION = ("tests/property/test_selection.py", "tests/unit/test_strategies.py")
+SELECTION = ("tests/property/test_selection.py", "tests/unit/test_strategies.py", "tests/unit/test_closure.py")
 RESIDUE = ("tests/spark/test_residue.py",)
 VIEW = ("tests/unit/test_file_view.py", "tests/property/test_queries.py")
 QUERIES = ("tests/property/test_queries.py",)

@@ -1,0 +1,27 @@
+"""What joins a selection whatever the event times say."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_assets.engine.closure import MergeRule, close
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.strategy import LogSummary
+
+BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
+KEEPING = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True, keeps_tombstones=True)
+COMMIT_TIME = MergeRule(MergeMode.COMMIT_TIME_ORDERING, by_event_time=False)
+
+
+def log(low: int, high: int, *, rollbacks: int = 0) -> LogSummary:
+    return LogSummary(low, high, 0, rollbacks)
+
+
+@pytest.mark.parametrize("rule", [BY_EVENT_TIME, KEEPING, COMMIT_TIME])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_rollback_block_stays_with_its_target(rule: MergeRule, place: int) -> None:
+    """The block may be in a file of its own behind its target, which is selected or not: they stay together."""
+    logs = [log(1, 2), log(5, 6), log(7, 8)]
+    assert close(logs, [True, False, False], rule) == [True, False, False]
+    logs[place] = log(logs[place].min_event_time or 0, logs[place].max_event_time or 0, rollbacks=1)
+    assert close(logs, [True, False, False], rule) == [True, True, True]
