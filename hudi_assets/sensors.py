@@ -25,7 +25,7 @@ from dagster import (
 from hudi_assets.assets import TableAssets, unfinished_plan
 from hudi_assets.checks import published_freshness
 from hudi_assets.engine.compaction_settings import TriggerName
-from hudi_assets.engine.errors import Conflict
+from hudi_assets.engine.errors import Conflict, CorruptTable
 from hudi_assets.engine.event_time import duration, iso
 from hudi_assets.engine.model import NoPlan, Plan
 
@@ -172,7 +172,7 @@ def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets
     bounded = settings.io_bound is not None or settings.partition_bound is not None
     found = decide(
         pending=unfinished_plan(hudi),
-        due=hudi.due_compaction(),
+        due=_due(hudi),
         last_threshold=promise.threshold,
         freshness=promise.freshness,
         published=published_freshness(instance, table.key("freshness")),
@@ -184,6 +184,14 @@ def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, hudi.leftovers()) if isinstance(found, Wait) else found
+
+
+def _due(hudi: "HudiTable") -> Plan | NoPlan:
+    """A damaged table has no compaction due; that its freshness is unknown is published all the same."""
+    try:
+        return hudi.due_compaction()
+    except CorruptTable as damage:
+        return NoPlan(str(damage))
 
 
 def _request(

@@ -116,10 +116,10 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     # -- residue log and exact split
     Breakage(
-        "the residue log forgets a tombstone that ties with a remaining record",
+        "the residue log forgets its tombstones",
         f"{_ENGINE}/residue.py",
-        "pc.greater_equal(to_micros(column, spec.unit)",
-        "pc.greater(to_micros(column, spec.unit)",
+        "    kept = _still_met(take(below, merged.tombstones), spec, op)",
+        "    kept: list[LogRecords] = []",
         RESIDUE,
     ),
     Breakage(
@@ -145,11 +145,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         VIEW,
     ),
     Breakage(
-        "carried-over logs of a pending plan come twice",
+        "what is appended beside a pending plan is not read",
         f"{_ENGINE}/file_view.py",
         "added = tuple(log for log in newest.log_files if log.path not in carried)",
-        "added = newest.log_files",
-        CRASHES,
+        "added = tuple(log for log in newest.log_files if log.path in carried)",
+        LIVES,
     ),
     Breakage(
         "instants before the timeline's start do not count",
@@ -203,11 +203,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         CRASHES,
     ),
     Breakage(
-        "a write's dead attempt keeps its log files",
-        f"{_ENGINE}/writer.py",
-        "            if path not in kept:",
-        "            if False:",
-        LIVES,
+        "a dead write keeps its log files",
+        f"{_ENGINE}/recover.py",
+        "            for path in files:\n                storage.delete(path)\n            publisher.withdraw_write",
+        "            publisher.withdraw_write",
+        CRASHES,
     ),
     Breakage(
         "freshness is the minimum itself",

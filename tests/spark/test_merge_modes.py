@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import javaproperties
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.config import dump_properties
 from hudi_assets.engine.errors import HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.merge_settings import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
 from hudi_assets.engine.model import MergeMode, Plan
@@ -191,6 +193,14 @@ OVERWRITE = {"hoodie.compaction.payload.class": f"{MODEL}OverwriteWithLatestAvro
 NO_FIELD = {"hoodie.table.precombine.field": ""}
 
 
+def amended(path: Path, properties: dict[str, str]) -> HudiTable:
+    """A table whose hoodie.properties state something else, as another writer would have made it."""
+    make(path, "EVENT_TIME_ORDERING")
+    file = path / ".hoodie/hoodie.properties"
+    file.write_bytes(dump_properties({**javaproperties.loads(file.read_text("latin-1")), **properties}))
+    return HudiTable.open(str(path))
+
+
 @pytest.mark.parametrize(
     ("properties", "mode", "ordering"),
     [
@@ -211,8 +221,7 @@ NO_FIELD = {"hoodie.table.precombine.field": ""}
     ],
 )
 def test_the_payload_class_decides(tmp_path: Path, properties: dict[str, str], mode: str, ordering: str) -> None:
-    make(tmp_path / "t", "EVENT_TIME_ORDERING")
-    config = HudiTable.open(str(tmp_path / "t"), settings=properties).config
+    config = amended(tmp_path / "t", properties).config
     assert (config.merging.mode, config.ordering_field) == (MergeMode(mode), ordering)
 
 
@@ -242,7 +251,6 @@ def test_the_payload_class_decides(tmp_path: Path, properties: dict[str, str], m
     ],
 )
 def test_what_cannot_be_merged_is_refused_by_name(tmp_path: Path, properties: dict[str, str], words: str) -> None:
-    make(tmp_path / "t", "EVENT_TIME_ORDERING")
     with pytest.raises(HudiAssetsError, match=words) as caught:
-        HudiTable.open(str(tmp_path / "t"), settings=properties)
+        amended(tmp_path / "t", properties)
     assert isinstance(caught.value, InvalidInput if words.startswith("hudi_assets.") else UnsupportedTable)

@@ -17,6 +17,15 @@ def log(low: int, high: int, *, rollbacks: int = 0) -> LogSummary:
     return LogSummary(low, high, 0, rollbacks)
 
 
+def test_another_ordering_field_takes_a_prefix() -> None:
+    """Event times that lie apart say nothing about which record wins then."""
+    logs = [log(5, 6), log(1, 2), log(7, 8)]
+    assert close(logs, [False, True, False], BY_EVENT_TIME) == [False, True, False]
+    by_seq = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=False)
+    for rule in (by_seq, COMMIT_TIME):
+        assert close(logs, [False, True, False], rule) == [True, True, False]
+
+
 @pytest.mark.parametrize("rule", [BY_EVENT_TIME, KEEPING, COMMIT_TIME])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_rollback_block_stays_with_its_target(rule: MergeRule, place: int) -> None:
