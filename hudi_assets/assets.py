@@ -32,9 +32,9 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine.commit_metadata import WRITER
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import Freshness, NoPlan, Plan
+from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -33,9 +33,9 @@ from hudi_assets.cli_table import (
     start_spark,
 )
 from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.config import AUTO
-from hudi_assets.engine.event_time import iso
-from hudi_assets.engine.latency import ObservedLatency
+from hudi_assets.engine.event_time.latency import ObservedLatency
+from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.settings.config import AUTO
 
 # Typer keeps this class to itself and exports only its children.
 _USAGE_ERROR: Any = typer.BadParameter.mro()[1]

@@ -18,9 +18,9 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
-from hudi_assets.engine.cost import CostPoint
-from hudi_assets.engine.event_time import duration, iso
-from hudi_assets.engine.latency import ObservedLatency
+from hudi_assets.engine.compaction.cost import CostPoint
+from hudi_assets.engine.event_time.latency import ObservedLatency
+from hudi_assets.engine.event_time.units import duration, iso
 from hudi_assets.engine.validate import Finding
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from hudi_assets.cli_output import show_nothing_to_do
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable
-from hudi_assets.engine.config import EVENT_TIME_FIELD, WRITERS
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, WRITERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,16 +17,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from PIL import Image
 
-from hudi_assets.engine.config import AUTO
-from hudi_assets.engine.event_time import duration, iso
+from hudi_assets.engine.event_time.units import duration, iso
+from hudi_assets.engine.settings.config import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.archive import ArchiveResult
-    from hudi_assets.engine.clean_execute import CleanResult
-    from hudi_assets.engine.cost import CostPoint
+    from hudi_assets.engine.compaction.cost import CostPoint
+    from hudi_assets.engine.housekeeping.archive import ArchiveResult
+    from hudi_assets.engine.housekeeping.clean_execute import CleanResult
     from hudi_assets.engine.model import (
         CommitResult,
         CompactionResult,

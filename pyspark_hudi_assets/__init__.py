@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.query import ReadTask
+    from hudi_assets.engine.queries.query import ReadTask
 
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
@@ -73,7 +73,7 @@ class QueryReader(DataSourceReader):
         return [FileSliceTask(task) for task in query_tasks(_open(self.path, self.settings), self.query)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from hudi_assets.engine.query import read_task
+        from hudi_assets.engine.queries.query import read_task
 
         return iter(read_task(partition.value))
 

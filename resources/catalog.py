@@ -15,8 +15,8 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_assets.engine.event_time import iso
-from hudi_assets.engine.timeline import instant_ms
+from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.timeline.instants import instant_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

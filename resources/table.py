@@ -8,7 +8,7 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.config import DATA_LATENCY
+from hudi_assets.engine.settings.config import DATA_LATENCY
 from hudi_assets.home import home
 
 

@@ -1,6 +1,6 @@
 """The engine: Apache Hudi merge-on-read tables with event-time compaction. Imports no Dagster."""
 
-from .errors import (
+from hudi_assets.engine.errors import (
     Conflict,
     CorruptTable,
     EnvironmentProblem,
@@ -8,8 +8,8 @@ from .errors import (
     InvalidInput,
     UnsupportedTable,
 )
-from .model import CommitResult, CompactionResult, Freshness, NoPlan, Plan, Stats
-from .table import HudiTable
+from hudi_assets.engine.model import CommitResult, CompactionResult, Freshness, NoPlan, Plan, Stats
+from hudi_assets.engine.table import HudiTable
 
 __all__ = [
     "CommitResult",

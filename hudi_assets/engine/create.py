@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import avro_schema as avro
-from . import spark
-from .config import (
+from hudi_assets.engine import spark
+from hudi_assets.engine.avro import schema as avro
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.units import Latency, parse_latency, unit_of
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.schema.evolution import check_columns
+from hudi_assets.engine.settings.config import (
     AUTO,
     CLOCK,
     DATA_LATENCY,
@@ -25,12 +29,8 @@ from .config import (
     new_table_properties,
     parse_config,
 )
-from .errors import InvalidInput
-from .event_time import Latency, parse_latency, unit_of
-from .evolution import check_columns
-from .model import MergeMode
-from .storage import Storage
-from .write import check_fields
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.writing.write import check_fields
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

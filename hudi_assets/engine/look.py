@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from .event_time import Latency, to_micros
-from .freshness import compute_freshness
-from .lateness import data_latency_ms, no_latency_reason
-from .log_reader import event_time_columns
-from .missing import missing_files
-from .model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
-from .orphans import Orphans
-from .state import TableState
+from hudi_assets.engine.event_time.freshness import compute_freshness
+from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
+from hudi_assets.engine.event_time.units import Latency, to_micros
+from hudi_assets.engine.logs.reader import event_time_columns
+from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+from hudi_assets.engine.slices.missing import missing_files
+from hudi_assets.engine.slices.orphans import Orphans
+from hudi_assets.engine.state import TableState
 
 
 def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness:

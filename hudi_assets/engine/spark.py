@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from .errors import EnvironmentProblem, HudiAssetsError, machine_problem
+from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
 
 Result = TypeVar("Result")
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])

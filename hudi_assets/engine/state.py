@@ -9,22 +9,38 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from . import avro_schema, evolution
-from .commit_metadata import BATCH_ID, EVENT_TIME, GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata, WriteStat
-from .compaction_plan import decode_plan
-from .config import EVENT_TIME_FIELD, TableConfig
-from .errors import CorruptTable, InvalidInput, UnsupportedTable
-from .event_time import EventTimeUnit, unit_of
-from .file_view import FileView, GroupKey, Layout, build_view
-from .keys import bucket_of
-from .log_reader import CommittedInstants, read_summary_from_headers, scan_summary
-from .memory import EventTimeMemory, Memory, newest_batches, read_memory, stated_logs, write_memory
-from .model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile, Plan, State
-from .schema_on_read import schema_on_read
-from .sealed import seal, unseal
-from .storage import SCRATCH, FileInfo, Storage
-from .strategy import LogSummary
-from .timeline import WRITES, Timeline, instant_ms, latest_states
+from hudi_assets.engine.avro import schema as avro_schema
+from hudi_assets.engine.compaction.strategy import LogSummary
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
+from hudi_assets.engine.logs.reader import CommittedInstants, read_summary_from_headers, scan_summary
+from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile, Plan, State
+from hudi_assets.engine.schema import evolution
+from hudi_assets.engine.schema.schema_on_read import schema_on_read
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, TableConfig
+from hudi_assets.engine.slices.file_view import FileView, GroupKey, Layout, build_view
+from hudi_assets.engine.storage import SCRATCH, FileInfo, Storage
+from hudi_assets.engine.timeline.commit_metadata import (
+    BATCH_ID,
+    EVENT_TIME,
+    GUARDED,
+    INTERNAL_SCHEMA,
+    SCHEMA,
+    CommitMetadata,
+    WriteStat,
+)
+from hudi_assets.engine.timeline.compaction_plan import decode_plan
+from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
+from hudi_assets.engine.timeline.memory import (
+    EventTimeMemory,
+    Memory,
+    newest_batches,
+    read_memory,
+    stated_logs,
+    write_memory,
+)
+from hudi_assets.engine.timeline.sealed import seal, unseal
+from hudi_assets.engine.writing.keys import bucket_of
 
 META_COLUMNS = avro_schema.META_COLUMNS
 PARTITION_FILE = ".hoodie_partition_metadata"

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlparse
 
-from .errors import Conflict, CorruptTable, EnvironmentProblem, InvalidInput, UnsupportedTable, machine_problem
+from hudi_assets.engine.errors import (
+    Conflict,
+    CorruptTable,
+    EnvironmentProblem,
+    InvalidInput,
+    UnsupportedTable,
+    machine_problem,
+)
 
 SCRATCH = ".hoodie/.aux/hudi_assets"
 

@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from . import look
-from . import spark as seam
-from .archive import Archiver, ArchiveResult
-from .base_schema import base_file_groups
-from .clean import Cleaner
-from .clean_execute import CleanResult
-from .compaction import CompactionExecutor
-from .config import (
-    TableConfig,
-    read_config,
-)
-from .cost import CostPoint
-from .create import NewTable, create_table
-from .errors import InvalidInput, UnsupportedTable
-from .event_time import Latency, Time, parse_time
-from .file_view import Layout
-from .latency import ObservedLatency
-from .lateness import LateLog, late_records, observed_latency
-from .layout_v6 import LayoutV6
-from .leftovers import leftovers
-from .missing import missing_files
-from .model import (
+from hudi_assets.engine import look
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.compaction.cost import CostPoint
+from hudi_assets.engine.compaction.executor import CompactionExecutor
+from hudi_assets.engine.compaction.planning import CompactionPlanner
+from hudi_assets.engine.compaction.threshold import choose_threshold
+from hudi_assets.engine.create import NewTable, create_table
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.event_time.latency import ObservedLatency
+from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
+from hudi_assets.engine.event_time.units import Latency, Time, parse_time
+from hudi_assets.engine.housekeeping.archive import Archiver, ArchiveResult
+from hudi_assets.engine.housekeeping.clean import Cleaner
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.savepoint import Savepoints
+from hudi_assets.engine.layout.v6 import LayoutV6
+from hudi_assets.engine.model import (
     CarryOver,
     CommitResult,
     CompactionResult,
@@ -42,9 +37,8 @@ from .model import (
     Plan,
     Stats,
 )
-from .planning import CompactionPlanner
-from .publish import Publisher, system_now_ms
-from .query import (
+from hudi_assets.engine.queries.instants import Moment
+from hudi_assets.engine.queries.query import (
     ReadTask,
     incremental_frame,
     incremental_tasks,
@@ -55,18 +49,24 @@ from .query import (
     time_travel_frame,
     time_travel_tasks,
 )
-from .query_instants import Moment
-from .recover import recover
-from .restore import RestoreResult
-from .rollback import RollbackResult
-from .savepoint import Savepoints
-from .schema_on_read import check_no_schema_on_read
-from .state import TableState, check_no_metadata_table
-from .storage import Storage, open_storage
-from .threshold import choose_threshold
-from .undo import Undo
-from .validate import Finding, validate
-from .writer import Writer
+from hudi_assets.engine.schema.base_files import base_file_groups
+from hudi_assets.engine.schema.schema_on_read import check_no_schema_on_read
+from hudi_assets.engine.settings.config import (
+    TableConfig,
+    read_config,
+)
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.slices.missing import missing_files
+from hudi_assets.engine.state import TableState, check_no_metadata_table
+from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.engine.timeline.publish import Publisher, system_now_ms
+from hudi_assets.engine.undo.leftovers import leftovers
+from hudi_assets.engine.undo.recover import recover
+from hudi_assets.engine.undo.restore import RestoreResult
+from hudi_assets.engine.undo.rollback import RollbackResult
+from hudi_assets.engine.undo.undo import Undo
+from hudi_assets.engine.validate import Finding, validate
+from hudi_assets.engine.writing.writer import Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -329,7 +329,7 @@ class HudiTable:
         return snapshot_frame(spark, self._readable())
 
     def snapshot_tasks(self) -> list[ReadTask]:
-        """The snapshot view as picklable tasks for `engine.query.read_task`."""
+        """The snapshot view as picklable tasks for `engine.queries.query.read_task`."""
         return snapshot_tasks(self._readable())
 
     def read_optimized(self, spark: SparkSession) -> DataFrame:
@@ -337,7 +337,7 @@ class HudiTable:
         return read_optimized_frame(spark, self._readable())
 
     def read_optimized_tasks(self) -> list[ReadTask]:
-        """The read-optimized view as picklable tasks for `engine.query.read_task`."""
+        """The read-optimized view as picklable tasks for `engine.queries.query.read_task`."""
         return read_optimized_tasks(self._readable())
 
     def time_travel(self, spark: SparkSession, instant: Moment) -> DataFrame:
@@ -349,7 +349,7 @@ class HudiTable:
         return time_travel_frame(spark, self._readable(), instant)
 
     def time_travel_tasks(self, instant: Moment) -> list[ReadTask]:
-        """`time_travel` as picklable tasks for `engine.query.read_task`."""
+        """`time_travel` as picklable tasks for `engine.queries.query.read_task`."""
         return time_travel_tasks(self._readable(), instant)
 
     def incremental(self, spark: SparkSession, begin: Moment, end: Moment | None = None) -> DataFrame:
@@ -361,7 +361,7 @@ class HudiTable:
         return incremental_frame(spark, self._readable(), begin, end)
 
     def incremental_tasks(self, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
-        """`incremental` as picklable tasks for `engine.query.read_task`."""
+        """`incremental` as picklable tasks for `engine.queries.query.read_task`."""
         return incremental_tasks(self._readable(), begin, end)
 
     def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .clean_state import read_cleans, read_pending_cleans, read_savepoints
-from .commit_metadata import GUARDED
-from .errors import HudiAssetsError
-from .heartbeat import Heartbeats
-from .missing import RESTORE_HINT, missing_files, parse_file
-from .model import Action, BaseFile, Instant, LogFile, Plan, State
-from .orphans import Orphans, same_bytes
-from .publish import TEMP
-from .rollback_metadata import decode_restore_plan, decode_rollback_plan
-from .rollback_plan import is_ours
-from .state import PARTITION_FILE, TableState
-from .storage import FileInfo
-from .timeline import WRITES, is_instant
+from hudi_assets.engine.concurrency.heartbeat import Heartbeats
+from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
+from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files, parse_file
+from hudi_assets.engine.slices.orphans import Orphans, same_bytes
+from hudi_assets.engine.state import PARTITION_FILE, TableState
+from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.commit_metadata import GUARDED
+from hudi_assets.engine.timeline.instants import WRITES, is_instant
+from hudi_assets.engine.timeline.publish import TEMP
+from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
+from hudi_assets.engine.undo.rollback_plan import is_ours
 
 _RECOVER = "Run recover."
 

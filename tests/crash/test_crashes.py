@@ -17,7 +17,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import CompactionResult, Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import Frame, LocalSession

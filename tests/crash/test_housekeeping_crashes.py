@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.archive import ArchiveResult
-from hudi_assets.engine.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.archive import ArchiveResult
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import NothingToDo, Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import LocalSession
 

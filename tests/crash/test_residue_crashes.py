@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.execute import read_slice
+from hudi_assets.engine.compaction.tasks import read_slice
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
 from tests.crash.test_crashes import _at, faults, no_strays
 from tests.local_session import LocalSession
 

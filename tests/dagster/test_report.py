@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hudi_assets.engine.event_time import duration
+from hudi_assets.engine.event_time.units import duration
 from hudi_assets.engine.model import LogBar, Operation
 from hudi_assets.report import event_time_picture, picture_metadata, planned_operations
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from dagster import AssetKey, RunRequest, SkipReason
 
-from hudi_assets.engine.compaction_settings import TriggerName
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
+from hudi_assets.engine.settings.compaction import TriggerName
 from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
 from resources.catalog import Catalog
 from tests.dagster.conftest import Platform

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable, state
-from hudi_assets.engine.commit_metadata import EVENT_TIME
-from hudi_assets.engine.config import LOG_BLOCK_FORMAT
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.settings.config import LOG_BLOCK_FORMAT
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema(

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.concurrency.lock import HudiLock, write_lock
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.lock import HudiLock, write_lock
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import open_storage
 from tests.fuzz.mutations import HOSTILE_TEXT, damage, damage_json

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.commit_metadata import WRITER, CommitMetadata
-from hudi_assets.engine.config import WRITERS
+from hudi_assets.engine.concurrency.heartbeat import INTERVAL, Heartbeats
+from hudi_assets.engine.concurrency.lock import LOCK_PATH, write_lock
 from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.heartbeat import INTERVAL, Heartbeats
-from hudi_assets.engine.lock import LOCK_PATH, write_lock
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.timeline import Timeline
+from hudi_assets.engine.settings.config import WRITERS
+from hudi_assets.engine.timeline.commit_metadata import WRITER, CommitMetadata
+from hudi_assets.engine.timeline.instants import Timeline
 from scripts.hudi_client import Hudi, HudiError
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput
-from hudi_assets.engine.query import ReadTask, read_task
+from hudi_assets.engine.queries.query import ReadTask, read_task
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.readers import FIRST, History

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.merge_settings import TABLE_SERVICES
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.publish import marked_files
+from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.publish import marked_files
 from scripts.hudi_rows import read_with_hudi_rs
 from tests.local_session import LocalSession, install
 from tests.races.ledger import Ledger, Row

@@ -13,8 +13,8 @@ import fastavro
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable, NoPlan, Plan
-from hudi_assets.engine.keys import bucket_ids
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.writing.keys import bucket_ids
 from tests.local_session import Frame, LocalSession
 from tests.machine.oracle import Event, Merge, Oracle, Shown
 

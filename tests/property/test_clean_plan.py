@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.clean_plan import (
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.housekeeping.clean_plan import (
     CleaningPolicy,
     CleanPlan,
     Inventory,
@@ -18,10 +19,9 @@ from hudi_assets.engine.clean_plan import (
     protected_files,
     retention,
 )
-from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.file_view import GroupKey
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, LogFile, NothingToDo, State
-from hudi_assets.engine.timeline import Timeline, format_instant
+from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.timeline.instants import Timeline, format_instant
 
 HOUR = 3_600_000
 START = 1_700_000_000_000

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.log_codec import (
+from hudi_assets.engine.logs.codec import (
     MAGIC,
     BlockType,
     DeleteRecord,

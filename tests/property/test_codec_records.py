@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine import avro_codec, avro_encode
-from hudi_assets.engine.avro_codec import (
+from hudi_assets.engine.avro import codec as avro_codec
+from hudi_assets.engine.avro import encode as avro_encode
+from hudi_assets.engine.avro.codec import (
     arrow_to_avro_schema,
     avro_to_arrow_schema,
     decode_records,
@@ -22,8 +23,8 @@ from hudi_assets.engine.avro_codec import (
     project,
     with_meta_columns,
 )
-from hudi_assets.engine.avro_encode import is_plain
-from hudi_assets.engine.avro_schema import parse_avro_schema
+from hudi_assets.engine.avro.encode import is_plain
+from hudi_assets.engine.avro.schema import parse_avro_schema
 from hudi_assets.engine.errors import CorruptTable
 
 # A hang shows; a busy machine does not.

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.event_time import EventTimeUnit
-from hudi_assets.engine.layout_v6 import LayoutV6
-from hudi_assets.engine.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
+from hudi_assets.engine.compaction.residue import ResidueSpec, merge_and_leave
+from hudi_assets.engine.compaction.strategy import LogSummary, filter_log_files
+from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.layout.v6 import LayoutV6
+from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
 from hudi_assets.engine.model import FileSlice, LogFile, MergeMode, Operation
-from hudi_assets.engine.residue import ResidueSpec, merge_and_leave
-from hudi_assets.engine.strategy import LogSummary, filter_log_files
 
 EVENT_TIME, COMMIT_TIME, OVERWRITE = (
     MergeMode.EVENT_TIME_ORDERING,

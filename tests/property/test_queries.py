@@ -27,10 +27,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.log_codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.model import Action
-from hudi_assets.engine.query import ReadTask, read_task
-from hudi_assets.engine.timeline import WRITES
+from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.timeline.instants import WRITES
 from tests.local_session import LocalSession, install
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 Rows = dict[int, tuple[int, int]]

@@ -11,9 +11,9 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.merge import KEY, Deletes, LogRecords, Rows, merge
+from hudi_assets.engine.compaction.strategy import LogSummary, filter_log_files
+from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, merge
 from hudi_assets.engine.model import FileSlice, LogFile
-from hudi_assets.engine.strategy import LogSummary, filter_log_files
 
 SCHEMA = pa.schema([(KEY, pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudi_assets.engine import HudiTable, compaction, writer
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.compaction import executor as compaction
 from hudi_assets.engine.errors import Conflict, CorruptTable, HudiAssetsError, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.writing import writer
 from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.commit_metadata import GUARDED
-from hudi_assets.engine.compaction_plan import decode_plan
-from hudi_assets.engine.merge_settings import TABLE_SERVICES
+from hudi_assets.engine.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.timeline.commit_metadata import GUARDED
+from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from tests.local_session import LocalSession, install
 from tests.races.ledger import Journal, Ledger, faults
 from tests.races.player import Player, create, rows_of

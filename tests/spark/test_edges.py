@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan, planning
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine.compaction import planning
 from hudi_assets.engine.model import FileSlice
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline import format_instant, instant_ms
+from hudi_assets.engine.timeline.instants import format_instant, instant_ms
 
 pytestmark = pytest.mark.spark
 SCHEMA = "k string, p string, ts long, seq long, gone boolean"

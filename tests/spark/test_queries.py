@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.engine.query import ReadTask, read_task
-from hudi_assets.engine.timeline import instant_ms
+from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.timeline.instants import instant_ms
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.archive_plan import Bounds, Keep, keep_of, plan_archive
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.housekeeping.archive_plan import Bounds, Keep, keep_of, plan_archive
 from hudi_assets.engine.model import Action, Instant, NothingToDo, State
-from hudi_assets.engine.timeline import Timeline
+from hudi_assets.engine.timeline.instants import Timeline
 
 KEEP = Keep(2, 3)
 _LETTERS = {
@@ -137,7 +137,8 @@ def test_what_is_not_committed_never_counts_afterwards(text: str, least: int, mo
             assert after.is_committed(instant.timestamp) == before.is_committed(instant.timestamp)
     assert not any(after.is_committed(instant) for instant in uncommitted)
     saved = {i.timestamp for i in before.instants if i.action is Action.SAVEPOINT}
-    assert not saved & {i.timestamp for i in chosen}
+    # A savepoint is of a write; that a clean has the same time here says nothing.
+    assert not saved & {i.timestamp for i in chosen if i.action is not Action.CLEAN}
     writes = [i for i in after.instants if i.is_completed and i.action in (Action.DELTA_COMMIT, Action.COMMIT)]
     assert len(writes) >= min(least, len([i for i in before.instants if i in writes]))
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine import avro_codec
-from hudi_assets.engine.avro_codec import (
+from hudi_assets.engine.avro import codec as avro_codec
+from hudi_assets.engine.avro.codec import (
     META_COLUMNS,
     arrow_to_avro_schema,
     avro_to_arrow_schema,
@@ -29,7 +29,7 @@ from hudi_assets.engine.avro_codec import (
     with_meta_columns,
 )
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.log_codec import LogBlock, min_event_time, read_blocks, with_min_event_time
+from hudi_assets.engine.logs.codec import LogBlock, min_event_time, read_blocks, with_min_event_time
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 UTC_MICROS = pa.timestamp("us", "UTC")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.closure import MergeRule, close
+from hudi_assets.engine.compaction.closure import MergeRule, close
+from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.strategy import LogSummary
 
 BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
 KEEPING = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True, keeps_tombstones=True)

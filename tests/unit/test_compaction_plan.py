@@ -7,9 +7,9 @@ import io
 import fastavro
 import pytest
 
-from hudi_assets.engine.compaction_plan import STRATEGY, decode_plan, encode_plan
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import CarryOver, Operation, Plan
+from hudi_assets.engine.timeline.compaction_plan import STRATEGY, decode_plan, encode_plan
 
 METRICS = dict.fromkeys(
     ("TOTAL_LOG_FILES", "TOTAL_LOG_FILES_SIZE", "TOTAL_IO_READ_MB", "TOTAL_IO_WRITE_MB", "TOTAL_IO_MB"), 1.0

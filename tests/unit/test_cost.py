@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.cost import CostPoint, cost_curve
+from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
+from hudi_assets.engine.compaction.strategy import EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.file_view import FileView
-from hudi_assets.engine.freshness import compute_freshness
+from hudi_assets.engine.event_time.freshness import compute_freshness
 from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, MergeMode, Plan
-from hudi_assets.engine.strategy import EventTimeBased, LogSummary, plan
+from hudi_assets.engine.slices.file_view import FileView
 
 MB = 1024 * 1024
 NOW = 50

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hudi_assets.engine.file_view import FileView, GroupKey
-from hudi_assets.engine.history import Evidence, Gap, History, after, view_as_of
 from hudi_assets.engine.model import BaseFile, CarryOver, FileSlice, LogFile, Operation, Plan
+from hudi_assets.engine.slices.file_view import FileView, GroupKey
+from hudi_assets.engine.slices.history import Evidence, Gap, History, after, view_as_of
 
 G: GroupKey = ("p", "g")
 H: GroupKey = ("p", "h")

@@ -11,10 +11,15 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.archive import ArchiveResult
-from hudi_assets.engine.archived_timeline import archive_files, decode_archive
-from hudi_assets.engine.clean_execute import CleanResult
-from hudi_assets.engine.clean_metadata import (
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.housekeeping.archive import ArchiveResult
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.clean_plan import CleaningPolicy, CleanPlan
+from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_savepoints
+from hudi_assets.engine.model import Action, Instant, NothingToDo, Plan, State
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.archived import archive_files, decode_archive
+from hudi_assets.engine.timeline.clean_metadata import (
     CleanMetadata,
     Savepoint,
     decode_clean,
@@ -24,13 +29,8 @@ from hudi_assets.engine.clean_metadata import (
     encode_clean_plan,
     encode_savepoint,
 )
-from hudi_assets.engine.clean_plan import CleaningPolicy, CleanPlan
-from hudi_assets.engine.clean_state import read_cleans, read_savepoints
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.memory import MEMORY
-from hudi_assets.engine.model import Action, Instant, NothingToDo, Plan, State
-from hudi_assets.engine.sealed import seal, unseal
-from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.memory import MEMORY
+from hudi_assets.engine.timeline.sealed import seal, unseal
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])

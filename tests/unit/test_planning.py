@@ -12,9 +12,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.lateness import LateLog
+from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, CompactionResult, NoPlan, Plan
-from hudi_assets.engine.query import read_task
+from hudi_assets.engine.queries.query import read_task
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction_plan import decode_plan, encode_plan
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.log_codec import BlockType, HeaderKey, encode_block, read_blocks
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Operation, Plan
+from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])

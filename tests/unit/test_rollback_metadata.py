@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.rollback_metadata import (
+from hudi_assets.engine.timeline.rollback_metadata import (
     InstantInfo,
     RestorePlan,
     RollbackPlan,

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.compaction_settings import (
+from hudi_assets.engine.compaction.hudi_strategies import day_of, hudi_strategy
+from hudi_assets.engine.compaction.strategy import CompactionStrategy, EventTimeBased, LogSummary, plan
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, NoPlan, Plan
+from hudi_assets.engine.settings.compaction import (
     CompactionSettings,
     StrategyName,
     TriggerName,
     parse_compaction_settings,
 )
-from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.file_view import FileView
-from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, NoPlan, Plan
-from hudi_assets.engine.strategies import day_of, hudi_strategy
-from hudi_assets.engine.strategy import CompactionStrategy, EventTimeBased, LogSummary, plan
+from hudi_assets.engine.slices.file_view import FileView
 
 MB = 1024 * 1024
 TODAY = date(2024, 3, 10)

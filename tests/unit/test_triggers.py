@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.compaction_settings import CompactionSettings, TriggerName
+from hudi_assets.engine.compaction.triggers import hold_back, not_due
 from hudi_assets.engine.model import Action, Instant, NoPlan, State
-from hudi_assets.engine.timeline import Timeline
-from hudi_assets.engine.triggers import hold_back, not_due
+from hudi_assets.engine.settings.compaction import CompactionSettings, TriggerName
+from hudi_assets.engine.timeline.instants import Timeline
 
 DELTA, COMMIT, COMPACTION = Action.DELTA_COMMIT, Action.COMMIT, Action.COMPACTION
 

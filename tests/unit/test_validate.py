@@ -14,7 +14,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.rollback_metadata import decode_rollback_plan, encode_rollback_plan
+from hudi_assets.engine.timeline.rollback_metadata import decode_rollback_plan, encode_rollback_plan
 from tests.crash.test_undo_crashes import path as path
 from tests.crash.test_undo_crashes import planned, snapshot, write
 

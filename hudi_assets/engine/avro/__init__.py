@@ -1,0 +1,1 @@
+"""Avro ↔ Arrow: the records of data blocks, and the container files of the timeline."""

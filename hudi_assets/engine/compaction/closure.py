@@ -1,0 +1,93 @@
+"""Closing a selection of a slice's log files, so that merging them now and the rest later changes no answer. Pure.
+
+What is merged early becomes base rows. That is the same as merging all at once only where no remaining record
+could have decided otherwise against a log record than against that base row: see `docs/merge.md` for each mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hudi_assets.engine.model import MergeMode
+
+
+class Summary(Protocol):
+    """What a selection knows of a log file (strategy.LogSummary)."""
+
+    @property
+    def min_event_time(self) -> int | None: ...
+    @property
+    def max_event_time(self) -> int | None: ...
+    @property
+    def deletes(self) -> int | None: ...
+    @property
+    def rollbacks(self) -> int: ...
+    @property
+    def known(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """What a selection must know of the table's merging.
+
+    `by_event_time`: the ordering field is the event-time field, in a form that sorts as the times do.
+    `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
+    """
+
+    mode: MergeMode
+    by_event_time: bool
+    keeps_tombstones: bool = False
+
+
+def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
+    """The selection, enlarged as far as it must be. `known` is in log order; at least one file is selected."""
+    if rule.mode is MergeMode.EVENT_TIME_ORDERING and rule.by_event_time:
+        closed = _close_ranges(known, selected)
+    else:
+        closed = _close_prefix(selected)
+    if all(closed) or not _must_take_whole_slice(known, closed, rule):
+        return closed
+    return [True] * len(closed)
+
+
+def _close_prefix(selected: Sequence[bool]) -> list[bool]:
+    last = max(i for i, take in enumerate(selected) if take)
+    return [i <= last for i in range(len(selected))]
+
+
+def _close_ranges(known: Sequence[Summary], selected: Sequence[bool]) -> list[bool]:
+    """An earlier log joins unless every selected log after it lies wholly below it: then no tie can flip."""
+    result = list(selected)
+    highest = -math.inf
+    for i in reversed(range(len(known))):
+        low = known[i].min_event_time
+        if not result[i] and highest > -math.inf and (low is None or highest >= low):
+            result[i] = True
+        if result[i]:
+            high = known[i].max_event_time
+            highest = max(highest, math.inf if high is None or not known[i].known else high)
+    return result
+
+
+def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> bool:
+    """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
+    if any(s.rollbacks for s in known):
+        return True
+    taken = [s for s, take in zip(known, selected, strict=True) if take]
+    lows = [s.min_event_time for s, take in zip(known, selected, strict=True) if not take]
+    lowest = min((-math.inf if low is None else low for low in lows), default=math.inf)
+    if rule.mode is MergeMode.OVERWRITE_WITH_LATEST:
+        # A remaining record overwrites the base row whatever its ordering value; against the log record it may lose.
+        return not rule.by_event_time or any(_highest(s) > lowest for s in taken)
+    if rule.mode is MergeMode.COMMIT_TIME_ORDERING or rule.keeps_tombstones:
+        return False
+    # A merged delete leaves no base row. With another ordering field, event times do not say which records it beats.
+    deleting = [s for s in taken if s.deletes != 0]
+    return any(not rule.by_event_time or s.deletes is None or _highest(s) >= lowest for s in deleting)
+
+
+def _highest(summary: Summary) -> float:
+    return math.inf if summary.max_event_time is None else summary.max_event_time

@@ -1,0 +1,229 @@
+"""Executing a published compaction plan, and committing it."""
+
+from __future__ import annotations
+
+import functools
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hudi_assets.engine import spark
+from hudi_assets.engine.compaction.residue import (
+    FIRST_CARRIED_OVER,
+    RESIDUE,
+    ResidueSpec,
+    residue_path,
+)
+from hudi_assets.engine.compaction.tasks import CompactionSpec, Executed, execute_operation
+from hudi_assets.engine.concurrency.heartbeat import Heartbeats
+from hudi_assets.engine.concurrency.lock import EXECUTE, table_lock, write_lock
+from hudi_assets.engine.concurrency.stragglers import refuse_stragglers
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
+from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, Plan
+from hudi_assets.engine.queries.query import slice_reader
+from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.settings.merging import EXACT_SPLIT
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
+from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.undo.recover import clean_up
+from hudi_assets.engine.writing.writer import WRITER_NAME
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCK_WAIT_S = 30.0
+_COMMIT_WAIT_S = 600.0
+
+
+@dataclass(frozen=True)
+class CompactionExecutor:
+    """Executes the compactions of one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def execute(self, session: SparkSession, instant: str) -> CompactionResult:
+        started = time.monotonic()
+        self.storage.check_writable()
+        action = f"executes compaction {instant}"
+        with ExitStack() as held:
+            held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
+            # Not between a planner's publishing and its second look, which may withdraw the plan.
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
+                state = self._state()
+                if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
+                    # What a crash left is finished first: it may take this very plan back.
+                    clean_up(self.storage, self.layout, self.publisher, state)
+                    state = self._state()
+                plan = self._pending_plan(state, instant)
+                refuse_stragglers(state, plan)
+                held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
+                self.publisher.begin_compaction(instant)
+            # What a dead executor left: its base files first, then the markers that name them.
+            self._delete_base_files(plan, keep=frozenset())
+            self._delete_residue_logs(plan, keep=frozenset())
+            self.publisher.forget_markers(instant)
+            executed = self._run(session, state, plan)
+            self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
+            self._delete_residue_logs(plan, keep=frozenset(e.residue.path for e in executed if e.residue))
+            self._verify_carried_over(plan)
+            if self.config.writers == "locked":
+                # Another engine commits under this lock: from here to our commit none does.
+                lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
+                held.enter_context(lock)
+            refuse_stragglers(self._state(), plan)
+            self._commit(instant, self._metadata(state, plan, executed), executed)
+        return CompactionResult(
+            instant=instant,
+            threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
+            operations=tuple(e.result for e in executed),
+            seconds=time.monotonic() - started,
+        )
+
+    def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
+        try:
+            self.publisher.commit_compaction(instant, metadata)
+        except Conflict:
+            # Another engine executed the plan first: our base files must not stand beside its own.
+            state = self._state()
+            winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
+            named = {stat.path for commit in winner for stat in commit.stats}
+            written = {stat.path for done in executed for stat in (done.stat, done.residue) if stat}
+            for path in written - named if winner else ():
+                self.storage.delete(path)
+            raise
+
+    def _pending_plan(self, state: TableState, instant: str) -> Plan:
+        if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
+            raise InvalidInput("This compaction is completed already.", where=f"{self.storage.base} {instant}")
+        plan = next((p for p in state.executable_plans if p.instant == instant), None)
+        if plan is None:
+            pending = ", ".join(p.instant for p in state.executable_plans) or "none"
+            raise InvalidInput(
+                "No compaction is pending at this instant.",
+                where=f"{self.storage.base} {instant}",
+                hint=f"Pending: {pending}.",
+            )
+        self._check_event_time(state, plan)
+        return plan
+
+    def _check_event_time(self, state: TableState, plan: Plan) -> None:
+        """The ranges that the commit states are believed later as those of the plan's event-time column."""
+        planned = plan.extra_metadata.get(EVENT_TIME)
+        if planned is not None and planned != state.event_time_tag:
+            raise InvalidInput(
+                f"The plan goes by the event times of {planned}, these settings by {state.event_time_tag}.",
+                where=f"{self.storage.base} {plan.instant}",
+                hint="Execute it with the event-time field and unit that it was planned with.",
+            )
+
+    def _run(self, session: SparkSession, state: TableState, plan: Plan) -> list[Executed]:
+        # The schema of the plan's instant, not of now: after a restore to between the two its base files still fit.
+        past = state.in_schema_of(plan.instant)
+        spec = CompactionSpec(
+            reader=slice_reader(past),
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=past.avro_schema_with_meta,
+            residue=self._residue(state, plan),
+        )
+        return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
+
+    def _residue(self, state: TableState, plan: Plan) -> ResidueSpec | None:
+        if RESIDUE not in plan.extra_metadata:
+            return None
+        column, unit = state.event_time_column
+        by_path = {path: log.path for log in state.remaining_logs for path in (log.original, log.path)}
+        lowest: dict[tuple[str, str], int | None] = {}
+        for op in plan.operations:
+            paths = [by_path.get(carried.target) for carried in op.carried_over]
+            lows = [state.summaries[path].min_event_time if path else None for path in paths]
+            if lows:
+                lowest[op.partition, op.file_id] = None if None in lows else min(low for low in lows if low is not None)
+        return ResidueSpec(
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=state.in_schema_of(plan.instant).avro_schema_with_meta,
+            column=column,
+            unit=unit,
+            by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            block_format=self.config.log_block_format,
+            split_at=plan.threshold if EXACT_SPLIT in plan.extra_metadata else None,
+            lowest=lowest,
+        )
+
+    def _delete_residue_logs(self, plan: Plan, keep: frozenset[str]) -> None:
+        """Residue logs that an earlier attempt, or a failed task, wrote at this instant."""
+        if RESIDUE in plan.extra_metadata:
+            for path in {residue_path(self.layout, op, plan.instant) for op in plan.operations} - keep:
+                self.storage.delete(path)
+
+    def _delete_base_files(self, plan: Plan, keep: frozenset[str]) -> None:
+        """Base files that an earlier attempt, or a failed task, wrote at this instant."""
+        groups = {(op.partition, op.file_id) for op in plan.operations}
+        for partition in {op.partition for op in plan.operations}:
+            for file in self.storage.list_files(partition):
+                base = self.layout.parse_base_file(file, partition)
+                if base is None or base.instant != plan.instant or base.path in keep:
+                    continue
+                if (partition, base.file_id) in groups:
+                    self.storage.delete(base.path)
+
+    def _verify_carried_over(self, plan: Plan) -> None:
+        for op in plan.operations:
+            for carried in op.carried_over:
+                if not self.storage.exists(carried.link):
+                    raise CorruptTable(
+                        "A carried-over log file is gone; without it rows would be lost.",
+                        where=f"{self.storage.base}: {carried.link}",
+                        hint=f"Link it to {carried.target} again, then execute the plan again.",
+                    )
+
+    def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
+        """Commit metadata: per group a stat for its residue log and each carried-over log, then the base file's last.
+
+        Java's incremental query takes its files from there, and on version 6 the last stat of a group.
+        """
+        # A table that Hudi's strategies compact may have no event time at all; it carries nothing over.
+        known = state.summaries if any(op.carried_over for op in plan.operations) else {}
+        by_path = {path: log for log in state.remaining_logs for path in (log.original, log.path)}
+        stats: list[WriteStat] = []
+        for op, done in zip(plan.operations, executed, strict=True):
+            if done.residue is not None:
+                stats.append(done.residue)
+            first = FIRST_CARRIED_OVER if RESIDUE in plan.extra_metadata else 1
+            for version, carried in enumerate(op.carried_over, start=first):
+                log = by_path.get(carried.target)
+                summary = known.get(log.path) if log else None
+                stats.append(
+                    WriteStat(
+                        path=carried.link,
+                        partition=op.partition,
+                        file_id=op.file_id,
+                        prev_commit=op.base_instant,
+                        size=self.storage.size(carried.link),
+                        num_deletes=(summary.deletes or 0) if summary else 0,
+                        min_event_time=summary.min_event_time if summary else None,
+                        max_event_time=summary.max_event_time if summary else None,
+                        log_version=version,
+                        base_file=done.result.base_file.rsplit("/", 1)[-1],
+                    )
+                )
+            stats.append(replace(done.stat))
+        extra = {SCHEMA: state.in_schema_of(plan.instant).avro_schema, WRITER: WRITER_NAME}
+        if plan.threshold != NO_THRESHOLD:
+            extra[THRESHOLD] = str(plan.threshold)
+        if EVENT_TIME in plan.extra_metadata:
+            extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
+        extra |= {mark: plan.extra_metadata[mark] for mark in (RESIDUE, EXACT_SPLIT) if mark in plan.extra_metadata}
+        return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)

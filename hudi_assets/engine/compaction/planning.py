@@ -1,0 +1,160 @@
+"""Planning a compaction: what is due, what it takes, and publishing it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from hudi_assets.engine.compaction import strategy, triggers
+from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
+from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
+from hudi_assets.engine.compaction.residue import (
+    FIRST_CARRIED_OVER,
+    RESIDUE,
+    check_exact_split,
+    keeps_tombstones,
+    plan_marks,
+)
+from hudi_assets.engine.compaction.strategy import CompactionStrategy, EventTimeBased
+from hudi_assets.engine.concurrency.lock import write_lock
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.freshness import watermark
+from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
+from hudi_assets.engine.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.state import TableState, refuse_other_indexes
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
+from hudi_assets.engine.timeline.instants import format_instant, instant_ms, local_date
+from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.undo.recover import clean_up
+from hudi_assets.engine.writing.writer import WRITER_NAME
+
+_LOCK_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class CompactionPlanner:
+    """Plans the compactions of one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def plan(self, threshold: int | None, *, dry_run: bool) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and, unless it is a dry run, publish."""
+        if self.config.writers is None:
+            raise InvalidInput(
+                "Nothing says how other engines write this table.",
+                where=self.storage.base,
+                hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
+                "the table's lock); on the command line --writers.",
+            )
+        if dry_run:
+            return self._choose(self._state(), threshold)[0]
+        self.storage.check_writable()
+        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
+            state = self._state()
+            clean_up(self.storage, self.layout, self.publisher, state)
+            chosen, guard = self._choose(self._state(), threshold)
+            if isinstance(chosen, Plan):
+                self.publisher.wait_for(chosen.instant)
+                still_alone = functools.partial(self._still_alone, chosen)
+                held.check()
+                self.publisher.publish_plan(chosen, guard, self.config.carry_over, still_alone)
+            return chosen
+
+    def _choose(self, state: TableState, threshold: int | None) -> tuple[Plan | NoPlan, str]:
+        """The plan or the reason for none, and the instant that guards its links."""
+        refuse_other_indexes(state)
+        refuse_missing(state)
+        settings = self.config.compaction
+        # Refuses a missing or mistyped field before anything else.
+        unit = state.event_time_column[1] if settings.by_event_time else None
+        check_exact_split(self.config, unit, self.storage.base)
+        # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
+        held = triggers.hold_back(state.timeline, ignore=state.guards)
+        if held is not None:
+            return held, ""
+        guard = self.publisher.new_instant(state.timeline)
+        after = format_instant(instant_ms(guard, self.config.timezone) + 1, self.config.timezone)
+        not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
+        if not_due is not None:
+            return not_due, ""
+        # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
+        extra = {EVENT_TIME: state.event_time_tag, **plan_marks(self.config)} if settings.by_event_time else {}
+        first = FIRST_CARRIED_OVER if RESIDUE in extra else 1
+        chosen = strategy.plan(
+            state.view,
+            self._strategy(state, threshold),
+            instant=after,
+            partitions=sorted(state.listing),
+            base_file_size=settings.base_file_size,
+            carry_over=functools.partial(self.layout.carry_over, first=first),
+            extra_metadata={WRITER: WRITER_NAME, **extra},
+        )
+        return chosen, guard
+
+    def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:
+        settings = self.config.compaction
+        if not settings.by_event_time:
+            return hudi_strategy(settings, local_date(state.now_ms, self.config.timezone))
+        if threshold is None:
+            raise InvalidInput("An event-time compaction needs a threshold.", where=self.storage.base)
+        return self._event_time_strategy(state, threshold)
+
+    def _event_time_strategy(self, state: TableState, threshold: int) -> EventTimeBased:
+        _, unit = state.event_time_column
+        return EventTimeBased(
+            threshold,
+            state.summaries,
+            # Text in ISO form does not sort as the times do.
+            self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            self.config.compaction.io_bound,
+            self.config.compaction.partition_bound,
+            self.config.merging.mode,
+            keeps_tombstones(self.config),
+            self.config.merging.exact_split,
+        )
+
+    def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
+        """What each possible threshold would cost; empty where one of Hudi's strategies plans."""
+        if not self.config.compaction.by_event_time:
+            return ()
+        latency = data_latency_ms(state)
+        learned = self.config.data_latency_auto
+        known = watermark(state.now_ms, state.oldest_unfinished_ms, latency)
+
+        def watermark_of(claimed: int) -> int | None:
+            # Without a data latency, the watermark is what the compaction itself claims.
+            return known if known is not None or learned or claimed == NO_THRESHOLD else claimed
+
+        return cost_curve(
+            state.view,
+            self._event_time_strategy(state, NO_THRESHOLD),
+            base_file_size=self.config.compaction.base_file_size,
+            now_ms=state.now_ms,
+            watermark_of=watermark_of,
+            points=points,
+        )
+
+    def _still_alone(self, plan: Plan) -> str | None:
+        """Look again after publishing: has another service or write appeared beside the plan?"""
+        state = self._state()
+        timeline, own = state.timeline, state.guards | {plan.instant}
+        others = [i for i in timeline.pending_services if i.timestamp not in own]
+        if others:
+            return f"{others[0].action} {others[0].timestamp} appeared beside it"
+        # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
+        # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
+        older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
+        if older and self.config.writers != "locked":
+            return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
+        return None

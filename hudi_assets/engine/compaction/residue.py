@@ -1,0 +1,262 @@
+"""The residue log: what a compaction leaves of the records it merged, for readers of the new slice.
+
+Version 6 only, and only where Hudi's own table services never touch the table (`hudi_assets.table.services=ours`):
+the residue log is written by our execution. It holds
+- tombstones: deletes that won, and that an older record in a carried-over log would still lose to;
+- with an exact split, every record above the threshold, its meta fields unchanged.
+It is `.<file id>_<C>.log.1_0-0-0`, first in log order, its blocks have INSTANT_TIME C. See `docs/merge.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of, to_micros
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.logs.delete_codec import encode_deletes
+from hudi_assets.engine.logs.reader import APPLIED_PROPERTY, count_deleted
+from hudi_assets.engine.merging.delete_records import delete_records
+from hudi_assets.engine.merging.merge import (
+    KEY,
+    Deletes,
+    LogRecords,
+    Merged,
+    Places,
+    Rows,
+    last_barriers,
+    merge_with_tombstones,
+    ordering_column,
+    places_of,
+    take,
+)
+from hudi_assets.engine.model import EventTimeRange, MergeMode, Operation
+from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline import compaction_plan
+from hudi_assets.engine.timeline.commit_metadata import WriteStat
+from hudi_assets.engine.timeline.compaction_plan import RESIDUE as RESIDUE
+from hudi_assets.engine.timeline.compaction_plan import RESIDUE_VERSION
+from hudi_assets.engine.writing.write import encode_data_block
+
+FIRST_CARRIED_OVER: Final = RESIDUE_VERSION + 1
+_APPLIED = EventTimeRange(None, None, "deletes that were merged into the base file already")
+
+
+def keeps_tombstones(config: TableConfig) -> bool:
+    """True where a partial compaction's deletes live on in a residue log."""
+    return config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
+
+
+def plan_marks(config: TableConfig) -> dict[str, str]:
+    """What a plan's extra metadata says, so that its execution does what was planned."""
+    if not keeps_tombstones(config):
+        return {}
+    return {RESIDUE: "true", **({EXACT_SPLIT: "true"} if config.merging.exact_split else {})}
+
+
+def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, where: str) -> None:
+    """Refuse an exact split where it cannot be right, by name; does nothing without one.
+
+    `unit`: of the event times; None where another strategy than the event-time one plans.
+    """
+    if not config.merging.exact_split:
+        return
+    if unit is None:
+        raise InvalidInput(f"{EXACT_SPLIT} needs the event-time strategy: another one has no threshold.", where=where)
+    if not config.merging.ours:
+        raise InvalidInput(
+            f"{EXACT_SPLIT} needs {TABLE_SERVICES}=ours.",
+            where=where,
+            hint="Only our execution leaves records above the threshold out of the base file: declare that "
+            "Hudi's own table services are off.",
+        )
+    if config.merging.mode is not MergeMode.EVENT_TIME_ORDERING or not config.ordered_by_event_time:
+        raise InvalidInput(
+            f"{EXACT_SPLIT} needs {MergeMode.EVENT_TIME_ORDERING} on the event-time field; this table has "
+            f"{config.merging.mode} on {config.ordering_field or 'no field'}.",
+            where=where,
+        )
+    if unit is EventTimeUnit.ISO:
+        raise InvalidInput(f"{EXACT_SPLIT} needs event times that sort as they are written, not text.", where=where)
+
+
+@dataclass(frozen=True)
+class ResidueSpec:
+    """How one plan's residue logs are made. Event times epoch ms.
+
+    `split_at`: the exact split's threshold, or None. `lowest` says per (partition, file id) the smallest event time
+    among its carried-over logs, None where unknown; groups that carry nothing over are not in it.
+    """
+
+    layout: Layout
+    instant: str
+    avro_schema: str  # with meta columns
+    column: str
+    unit: EventTimeUnit
+    by_event_time: bool
+    block_format: str
+    split_at: int | None
+    lowest: Mapping[tuple[str, str], int | None]
+
+
+def residue_path(layout: Layout, op: Operation, instant: str) -> str:
+    """Where an operation's residue log is, if it has one."""
+    return compaction_plan.residue_path(op, instant, layout.log_file_name)
+
+
+# --------------------------------------------------------------------------------- what remains of the records
+
+
+def merge_and_leave(
+    base: pa.Table | None,
+    logs: Sequence[LogRecords],
+    ordering: str,
+    schema: pa.Schema,
+    spec: ResidueSpec,
+    op: Operation,
+) -> tuple[pa.Table, list[LogRecords]]:
+    """The base file's rows, and the records of the residue log in log order (none: no residue log)."""
+    merged, above = _merge_below(base, logs, ordering, schema, spec)
+    below = logs if above is None else _without(logs, above)
+    kept = _still_met(take(below, merged.tombstones), spec, op)
+    return merged.rows, [*kept, *(take(logs, _alive(logs, ordering, above)) if above is not None else [])]
+
+
+def _merge_below(
+    base: pa.Table | None, logs: Sequence[LogRecords], ordering: str, schema: pa.Schema, spec: ResidueSpec
+) -> tuple[Merged, Places | None]:
+    if spec.split_at is None:
+        return merge_with_tombstones(base, logs, ordering, schema, MergeMode.EVENT_TIME_ORDERING), None
+    above = _places_above(logs, ordering, spec.unit, spec.split_at)
+    below = _without(logs, above)
+    return merge_with_tombstones(base, below, ordering, schema, MergeMode.EVENT_TIME_ORDERING), above
+
+
+def _places_above(logs: Sequence[LogRecords], ordering: str, unit: EventTimeUnit, threshold: int) -> Places:
+    """Records with an event time above the threshold; one without event time is not above."""
+    found = []
+    for number, block in enumerate(logs):
+        micros = to_micros(ordering_column(block, ordering), unit)
+        mask = pc.fill_null(pc.greater(micros, pa.scalar(threshold * 1000, pa.int64())), False)
+        found.append(places_of(block, number)[np.asarray(mask.combine_chunks().to_numpy(zero_copy_only=False), bool)])
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _without(logs: Sequence[LogRecords], places: Places) -> list[LogRecords]:
+    everything = [places_of(block, number) for number, block in enumerate(logs)]
+    return take(logs, np.setdiff1d(np.concatenate(everything), places)) if everything else []
+
+
+def _alive(logs: Sequence[LogRecords], ordering: str, places: Places) -> Places:
+    """Those of the places that no later delete in commit order has put an end to."""
+    barriers = last_barriers(logs, ordering)
+    if not len(barriers):
+        return places
+    keys = [block.table.column(KEY).combine_chunks() if isinstance(block, Rows) else block.keys for block in logs]
+    records = pl.DataFrame(
+        {
+            "key": pl.concat([pl.Series("key", part) for part in keys]),
+            "place": np.concatenate([places_of(block, number) for number, block in enumerate(logs)]),
+        }
+    ).join(barriers, on="key")
+    dead = records.filter(pl.col("place") < pl.col("last_barrier"))["place"].to_numpy()
+    return np.setdiff1d(places, dead)
+
+
+def _still_met(tombstones: list[LogRecords], spec: ResidueSpec, op: Operation) -> list[LogRecords]:
+    """The tombstones that a record in a carried-over log may lose to."""
+    group = (op.partition, op.file_id)
+    if group not in spec.lowest:
+        return []
+    lowest = spec.lowest[group]
+    if not spec.by_event_time or lowest is None:
+        return tombstones
+    kept: list[LogRecords] = []
+    for block in tombstones:
+        column = block.table.column(spec.column) if isinstance(block, Rows) else block.ordering
+        mask = pc.greater_equal(to_micros(column, spec.unit), pa.scalar(lowest * 1000, pa.int64())).combine_chunks()
+        if pc.any(mask).as_py():
+            kept.append(_filtered(block, mask))
+    return kept
+
+
+def _filtered(block: LogRecords, mask: pa.Array) -> LogRecords:
+    if isinstance(block, Rows):
+        return Rows(block.table.filter(mask))
+    return Deletes(block.keys.filter(mask), block.ordering.filter(mask))
+
+
+# --------------------------------------------------------------------------------- the file
+
+
+def write_residue(
+    storage: Storage, records: Sequence[LogRecords], spec: ResidueSpec, op: Operation, base_file: str
+) -> WriteStat:
+    """Write an operation's residue log; its write stat, with the range of event times not in the base file.
+
+    No marker stands for it: what a dead execution left is deleted by its name.
+    """
+    covered = _range(records, spec)
+    blocks = b"".join(_encode(part, spec, op) for part in _joined(records))
+    path = residue_path(spec.layout, op, spec.instant)
+    # A task that runs again writes the same bytes: whichever attempt is last, the file is whole.
+    storage.replace(path, blocks)
+    deletes = sum(count_deleted(r.table) if isinstance(r, Rows) else len(r.keys) for r in records)
+    return WriteStat(
+        path=path,
+        partition=op.partition,
+        file_id=op.file_id,
+        prev_commit=op.base_instant,
+        size=len(blocks),
+        num_writes=sum(len(r.table) for r in records if isinstance(r, Rows)),
+        num_deletes=deletes,
+        min_event_time=covered.min,
+        max_event_time=covered.max,
+        log_version=RESIDUE_VERSION,
+        base_file=base_file,
+    )
+
+
+def _joined(records: Sequence[LogRecords]) -> list[LogRecords]:
+    """Neighbours of one kind as one block: the order of records stays."""
+    joined: list[LogRecords] = []
+    for block in records:
+        last = joined[-1] if joined else None
+        if isinstance(block, Rows) and isinstance(last, Rows):
+            joined[-1] = Rows(pa.concat_tables([last.table, block.table]))
+        elif isinstance(block, Deletes) and isinstance(last, Deletes):
+            keys = pa.concat_arrays([last.keys, block.keys])
+            joined[-1] = Deletes(keys, pa.concat_arrays([last.ordering, block.ordering]))
+        else:
+            joined.append(block)
+    return joined
+
+
+def _range(records: Sequence[LogRecords], spec: ResidueSpec) -> EventTimeRange:
+    if not spec.by_event_time:
+        return _APPLIED
+    columns = [r.table.column(spec.column) if isinstance(r, Rows) else r.ordering for r in records]
+    return join_ranges([range_of(column, spec.unit, "the residue log") for column in columns])
+
+
+def _encode(block: LogRecords, spec: ResidueSpec, op: Operation) -> bytes:
+    schema = spec.avro_schema
+    if not spec.by_event_time:
+        # Read past by every reader: these deletes have no event time that the base file still lacks.
+        schema = json.dumps({**json.loads(schema), APPLIED_PROPERTY: True}, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(block, Rows):
+        return encode_data_block(block.table, schema, spec.instant, _range([block], spec), spec.block_format)
+    header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: schema}
+    deletes = delete_records(block.keys.to_pylist(), op.partition, pa.chunked_array([block.ordering]))
+    return encode_block(BlockType.DELETE, header, encode_deletes(deletes))

@@ -1,0 +1,275 @@
+"""What a compaction takes: the seam that every strategy fits, and event-time selection. Pure.
+
+The selection starts from the RFC's set, the log files whose minimum event time is at or below the
+threshold, and is closed so that no query can change its answer: what remains must not be able to tie
+with, lose to or revive against what was merged below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hudi_assets.engine.compaction.closure import MergeRule, close
+from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
+from hudi_assets.engine.settings.compaction import StrategyName
+from hudi_assets.engine.slices.file_view import FileView
+
+_MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """What selection knows of a log file without its data. Event times epoch ms, None where unknown.
+
+    `deletes` counts delete records (None: unknown); `rollbacks` command blocks that roll an instant back.
+    """
+
+    min_event_time: int | None
+    max_event_time: int | None
+    deletes: int | None
+    rollbacks: int = 0
+    reason: str | None = None
+    records: int | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.min_event_time is not None and self.max_event_time is not None
+
+    @property
+    def holds_nothing(self) -> bool:
+        """True for a log file without a record of its own: command blocks alone, or tombstones (see below)."""
+        return self.records == 0
+
+    @property
+    def holds_tombstones_only(self) -> bool:
+        """True for a residue log of deletes without event time: a base file was merged with them already."""
+        return self.records == 0 and bool(self.deletes)
+
+
+Summaries = Mapping[str, LogSummary]
+
+
+def filter_log_files(
+    slice_: FileSlice,
+    threshold: int,
+    summaries: Summaries,
+    *,
+    ordered_by_event_time: bool,
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
+    keeps_tombstones: bool = False,
+) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+    """(to compact, to remain) of a slice's log files, each in log order.
+
+    `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field, in a form
+    that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
+    """
+    logs = slice_.log_files
+    known = [summaries[log.path] for log in logs]
+    selected = [
+        not s.holds_tombstones_only and (s.min_event_time is None or s.min_event_time <= threshold) for s in known
+    ]
+    if not any(selected):
+        return (), logs
+    selected = close(known, selected, MergeRule(mode, ordered_by_event_time, keeps_tombstones))
+    chosen = tuple(log for log, take in zip(logs, selected, strict=True) if take)
+    remain = tuple(log for log, take in zip(logs, selected, strict=True) if not take)
+    return chosen, remain
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file slice with the log files that its compaction would merge, before bounds cut the plan."""
+
+    slice_: FileSlice
+    chosen: tuple[LogFile, ...]
+    remain: tuple[LogFile, ...]
+    metrics: Mapping[str, float]
+
+    @property
+    def partition(self) -> str:
+        return self.slice_.partition
+
+
+class CompactionStrategy(Protocol):
+    """What a compaction takes (org.apache.hudi.table.action.compact.strategy.CompactionStrategy).
+
+    Asked in this order: which partitions, which log files of each slice (the RFC's addition), and which
+    of the slices in which order.
+    """
+
+    @property
+    def name(self) -> str: ...
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]: ...
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]: ...
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]: ...
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The threshold that a plan without these may claim, epoch ms, or NO_THRESHOLD."""
+        ...
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        """Why there is no plan, in words."""
+        ...
+
+
+@dataclass(frozen=True)
+class EventTimeBased:
+    """This project's strategy: every log file with event times at or below the threshold (epoch ms).
+
+    Bounds cut the plan from the oldest event time on: at most `target_partitions` partitions, and file
+    slices until their I/O (MB) uses `target_io` up (Hudi's rule: the slice that crosses it is the last).
+    `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
+    """
+
+    threshold: int
+    summaries: Summaries
+    ordered_by_event_time: bool
+    target_io: int | None = None
+    target_partitions: int | None = None
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
+    keeps_tombstones: bool = False
+    exact_split: bool = False
+    name: str = StrategyName.EVENT_TIME.class_name
+
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
+        return list(partitions)
+
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+        return filter_log_files(
+            slice_,
+            self.threshold,
+            self.summaries,
+            ordered_by_event_time=self.ordered_by_event_time,
+            mode=self.mode,
+            keeps_tombstones=self.keeps_tombstones,
+        )
+
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Oldest event time first; a slice with unknown ones comes before all."""
+        oldest_first = sorted(candidates, key=lambda c: (self.lowest(c), c.partition, c.slice_.file_id))
+        # Nothing can be claimed without those, and an exact split needs a claim: no bound leaves them out.
+        needed = [c for c in oldest_first if self.exact_split and self.lowest(c) == -math.inf]
+        return [*needed, *self._bounded(oldest_first[len(needed) :])]
+
+    def _bounded(self, oldest_first: list[Candidate]) -> list[Candidate]:
+        if self.target_partitions is not None:
+            partitions = list(dict.fromkeys(c.partition for c in oldest_first))[: max(1, self.target_partitions)]
+            oldest_first = [c for c in oldest_first if c.partition in partitions]
+        return oldest_first if self.target_io is None else within_io(oldest_first, self.target_io)
+
+    def lowest(self, candidate: Candidate) -> float:
+        """The smallest event time among the chosen log files; -inf where unknown, inf where they hold nothing."""
+        known = [self.summaries[log.path] for log in candidate.chosen]
+        lows = [s.min_event_time for s in known if not s.holds_nothing]
+        return min((-math.inf if low is None else low for low in lows), default=math.inf)
+
+    def splits(self, candidate: Candidate, claimed: int) -> bool:
+        """True where an exact split may leave records of a chosen log file above the claimed threshold."""
+        highs = [self.summaries[log.path].max_event_time for log in candidate.chosen]
+        return self.exact_split and any(high is None or high > claimed for high in highs)
+
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The largest time up to which every log file is in the plan; NO_THRESHOLD where that is unknown."""
+        lowest = min((self.lowest(candidate) for candidate in left_out), default=math.inf)
+        if lowest == -math.inf:
+            return NO_THRESHOLD
+        return self.threshold if lowest == math.inf else min(self.threshold, int(lowest) - 1)
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        remaining = sum(len(s.log_files) for s in view.latest)
+        return f"no log file has an event time at or below {iso(self.threshold)} ({remaining} log files remain)"
+
+
+def within_io(candidates: Sequence[Candidate], target_io: int) -> list[Candidate]:
+    """Candidates in order until their I/O reaches the bound (BoundedIOCompactionStrategy), in MB.
+
+    The one that reaches it is taken too, so a plan is never empty for being too large.
+    """
+    taken: list[Candidate] = []
+    left = target_io
+    for candidate in candidates:
+        taken.append(candidate)
+        left -= int(candidate.metrics["TOTAL_IO_MB"])
+        if left <= 0:
+            break
+    return taken
+
+
+CarryOverNames = Callable[[FileSlice, tuple[LogFile, ...], str], tuple[CarryOver, ...]]
+
+
+def plan(
+    view: FileView,
+    strategy: CompactionStrategy,
+    *,
+    instant: str,
+    partitions: Sequence[str],
+    base_file_size: int,
+    carry_over: CarryOverNames,
+    extra_metadata: Mapping[str, str],
+) -> Plan | NoPlan:
+    """The compaction plan at `instant`, or why there is none.
+
+    `partitions`: all of the table's. `base_file_size` (bytes) is what a slice without a base file is
+    expected to write (hoodie.parquet.max.file.size).
+    """
+    found = candidates(view, strategy, partitions, base_file_size)
+    taken = strategy.order_and_filter(found)
+    if not taken:
+        return NoPlan(strategy.nothing(view, found))
+    groups = {(one.partition, one.slice_.file_id) for one in taken}
+    left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
+    return Plan(
+        instant,
+        strategy.threshold_of(left_out),
+        tuple(_operation(one, carry_over(one.slice_, one.remain, instant)) for one in taken),
+        strategy.name,
+        dict(extra_metadata),
+    )
+
+
+def candidates(
+    view: FileView, strategy: CompactionStrategy, partitions: Sequence[str], base_file_size: int
+) -> list[Candidate]:
+    """What each file slice would give to a compaction, in the order of the strategy's partitions."""
+    by_partition: dict[str, list[FileSlice]] = {}
+    for slice_ in view.latest:
+        if slice_.log_files:
+            by_partition.setdefault(slice_.partition, []).append(slice_)
+    found = []
+    for partition in strategy.filter_partition_paths(partitions):
+        for slice_ in by_partition.get(partition, ()):
+            chosen, remain = strategy.filter_log_files(slice_)
+            if chosen:
+                found.append(Candidate(slice_, chosen, remain, metrics_of(slice_, chosen, base_file_size)))
+    return found
+
+
+def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:
+    """An operation's metrics (FileSliceMetricUtils); Java's executor needs every one of these."""
+    base_size = slice_.base_file.size if slice_.base_file else 0
+    log_size = sum(log.size for log in chosen)
+    read, write = (base_size + log_size) // _MB, (base_size or base_file_size) // _MB
+    return {
+        "TOTAL_LOG_FILES": float(len(chosen)),
+        "TOTAL_LOG_FILES_SIZE": float(log_size),
+        "TOTAL_IO_READ_MB": float(read),
+        "TOTAL_IO_WRITE_MB": float(write),
+        "TOTAL_IO_MB": float(read + write),
+    }
+
+
+def _operation(candidate: Candidate, carried: tuple[CarryOver, ...]) -> Operation:
+    slice_ = candidate.slice_
+    return Operation(
+        partition=slice_.partition,
+        file_id=slice_.file_id,
+        base_instant=slice_.base_instant,
+        base_file=slice_.base_file.path if slice_.base_file else None,
+        log_files=tuple(log.path for log in candidate.chosen),
+        carried_over=carried,
+        metrics=candidate.metrics,
+    )

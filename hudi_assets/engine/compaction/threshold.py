@@ -1,0 +1,39 @@
+"""Up to which event time a compaction goes: given, or the table's clock less its data latency."""
+
+from __future__ import annotations
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
+from hudi_assets.engine.event_time.units import Latency, Time, parse_time
+from hudi_assets.engine.model import NoPlan
+from hudi_assets.engine.state import TableState
+
+
+def choose_threshold(state: TableState, threshold: Time | None, data_latency: Latency | None) -> int | NoPlan | None:
+    """Epoch ms, or why there is none; None for Hudi's own strategies, which take none.
+
+    Raises `InvalidInput` for both at once, and for a threshold that the table's clock has not reached.
+    """
+    where = state.storage.base
+    if threshold is not None and data_latency is not None:
+        raise InvalidInput("Give a threshold or a data latency, not both.")
+    compaction = state.config.compaction
+    if not compaction.by_event_time:
+        if threshold is None and data_latency is None:
+            return None
+        raise InvalidInput(f"{compaction.strategy} takes no event time into account.", where=where)
+    now = state.now_ms
+    if threshold is None:
+        latency = data_latency_ms(state, data_latency)
+        if latency is None:
+            unknown = "the table has no data latency, and no threshold was given"
+            return NoPlan(no_latency_reason(state, data_latency) or unknown)
+        return now - latency
+    limit = parse_time(threshold)
+    if limit > now:
+        raise InvalidInput(
+            f"The threshold {threshold} is in the future of the table's clock.",
+            where=where,
+            hint="Give one at or before now: records up to it may still arrive.",
+        )
+    return limit

@@ -1,0 +1,75 @@
+"""Freshness: the promise that the read-optimized view holds every ingested record up to it. Pure.
+
+F = min(watermark, m − 1 ms). The watermark is min(now, request time of the oldest unfinished write)
+− data latency: everything up to it is committed, if the latency holds. m is the minimum event time over
+every log file that no completed compaction has merged. So F follows from the table as it stands: it
+survives other engines' compactions, moves on when nothing remains, and falls back when a late record
+arrives below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_assets.engine.compaction.strategy import Summaries
+from hudi_assets.engine.model import Freshness, LogFile
+
+
+def compute_freshness(
+    logs: Iterable[LogFile],
+    summaries: Summaries,
+    *,
+    now_ms: int,
+    oldest_unfinished_ms: int | None,
+    data_latency_ms: int | None,
+    last_threshold: tuple[str, int] | None,
+    no_latency_reason: str | None = None,
+    missing: str | None = None,
+) -> Freshness:
+    """The table's freshness now. All times epoch ms.
+
+    Without a data latency the watermark is the last event-time compaction's threshold, unless
+    `no_latency_reason` says why a latency that should be there is missing. `missing` names a file of the
+    table that is gone: what it held is in no view.
+    """
+    instant, threshold = last_threshold or (None, None)
+    mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
+    if mark is None and no_latency_reason is None:
+        mark = threshold
+    lowest, reason = _lowest(logs, summaries)
+    reason = missing or reason
+    if reason is None and mark is None:
+        reason = no_latency_reason or "no data latency is set and no event-time compaction has completed"
+    freshness = None
+    if reason is None and mark is not None:
+        freshness = mark if lowest is None else min(mark, lowest - 1)
+    return Freshness(
+        freshness=freshness,
+        reason=reason,
+        watermark=mark,
+        threshold=threshold,
+        instant=instant,
+        min_event_time=lowest,
+        computed_at=now_ms,
+    )
+
+
+def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: int | None) -> int | None:
+    """Everything up to it is committed, if the data latency holds; None without a latency."""
+    if data_latency_ms is None:
+        return None
+    known = now_ms if oldest_unfinished_ms is None else min(now_ms, oldest_unfinished_ms)
+    return known - data_latency_ms
+
+
+def _lowest(logs: Iterable[LogFile], summaries: Summaries) -> tuple[int | None, str | None]:
+    """(minimum event time, None), or (None, why it is unknown)."""
+    lowest: int | None = None
+    for log in logs:
+        summary = summaries[log.path]
+        if summary.holds_nothing:
+            continue
+        if summary.min_event_time is None:
+            return None, f"the event times of {log.path} are unknown: {summary.reason}"
+        lowest = summary.min_event_time if lowest is None else min(lowest, summary.min_event_time)
+    return lowest, None

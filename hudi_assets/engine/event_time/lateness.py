@@ -1,0 +1,138 @@
+"""What a table's commits and log files say of late records: the learned latency, and which came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, ObservedLatency, observe
+from hudi_assets.engine.event_time.units import EventTimeUnit, parse_latency, to_micros
+from hudi_assets.engine.logs.codec import BlockType, read_blocks
+from hudi_assets.engine.logs.reader import block_records, data_block_table
+from hudi_assets.engine.merging.merge import Deletes
+from hudi_assets.engine.model import Action, LogFile
+from hudi_assets.engine.settings.config import AUTO, DATA_LATENCY
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
+from hudi_assets.engine.timeline.instants import instant_ms
+
+NO_EVIDENCE = (
+    f"the data latency is learned ({DATA_LATENCY}=auto), but none of the last {LATEST_COMMITS} delta commits "
+    "says when its records happened"
+)
+
+
+def observed_latency(state: TableState) -> ObservedLatency | None:
+    """The latency that the latest delta commits show, at the table's quantile; None without evidence."""
+    return observe(_evidence(state), state.config.latency_quantile)
+
+
+def data_latency_ms(state: TableState, given: timedelta | str | int | None = None) -> int | None:
+    """The data latency: given for this call, else the owner's word, or learned; None where there is neither."""
+    if _is_learned(state, given):
+        learned = observed_latency(state)
+        return learned.latency_ms if learned is not None else None
+    return state.config.data_latency_ms if given is None else parse_latency(given)
+
+
+def no_latency_reason(state: TableState, given: timedelta | str | int | None = None) -> str | None:
+    """Why there is no data latency, where it should be learned; None elsewhere."""
+    return NO_EVIDENCE if _is_learned(state, given) else None
+
+
+def _is_learned(state: TableState, given: timedelta | str | int | None) -> bool:
+    return state.config.data_latency_auto if given is None else given == AUTO
+
+
+def _evidence(state: TableState) -> Iterator[LogEvidence]:
+    """Ours from write stats; of tables that others write, what scans say of the logs that remain."""
+    summaries = None
+    for instant in state.timeline.completed(Action.DELTA_COMMIT)[-LATEST_COMMITS:]:
+        commit = state.commit(instant)
+        when = commit.clock_time if state.config.clock == "commit" else _requested(state, instant.timestamp)
+        if when is None:
+            continue
+        own = commit.extra.get(EVENT_TIME) == state.event_time_tag
+        for stat in commit.stats:
+            if stat.log_version is None:
+                continue
+            low = stat.min_event_time if own else None
+            if low is None:
+                summaries = _by_path(state) if summaries is None else summaries
+                low = summaries.get(stat.path)
+            yield LogEvidence(instant.timestamp, when, low, stat.num_writes or stat.num_deletes)
+
+
+def _requested(state: TableState, timestamp: str) -> int:
+    return instant_ms(timestamp, state.config.timezone)
+
+
+def _by_path(state: TableState) -> dict[str, int | None]:
+    return {
+        path: state.summaries[log.path].min_event_time
+        for log in state.remaining_logs
+        for path in (log.path, log.original)
+    }
+
+
+# ------------------------------------------------------------------------------- records that came too late
+
+
+@dataclass(frozen=True, slots=True)
+class LateLog:
+    """A remaining log file with records at or below a published freshness. `file` is table-relative.
+
+    `instants` are the delta commits that brought them, `records` counts them, deletes included;
+    `min_event_time` is the file's, epoch ms.
+    """
+
+    file: str
+    min_event_time: int
+    instants: tuple[str, ...]
+    records: int
+
+
+def late_records(state: TableState, freshness_ms: int) -> tuple[LateLog, ...]:
+    """Every remaining log file that reaches back to a freshness that was published, the oldest first.
+
+    At that time nothing remained at or below it, so whatever does now came late. Reads those files.
+    """
+    found = []
+    for log in state.remaining_logs:
+        low = state.summaries[log.path].min_event_time
+        if low is not None and low <= freshness_ms:
+            by_instant = _late_by_instant(state, log, freshness_ms)
+            found.append(LateLog(log.path, low, tuple(sorted(by_instant)), sum(by_instant.values())))
+    return tuple(sorted(found, key=lambda late: (late.min_event_time, late.file)))
+
+
+def _late_by_instant(state: TableState, log: LogFile, freshness_ms: int) -> dict[str, int]:
+    """Instant → records at or below the freshness, in blocks that readers see."""
+    column, unit = state.event_time_column
+    counts: dict[str, int] = {}
+    for block in read_blocks(state.storage.read(log.path)):
+        if block.is_corrupt:
+            continue
+        if block.type is BlockType.COMMAND:
+            counts.pop(block.target_instant_time or "", None)
+            continue
+        if block.instant_time not in state.committed:
+            continue
+        if block.is_data:
+            late = _count(data_block_table(block).column(column), unit, freshness_ms)
+        else:
+            records = block_records(block, state.schema, state.config.ordering_field, log.path)
+            by_event_time = isinstance(records, Deletes) and column == state.config.ordering_field
+            late = _count(records.ordering, unit, freshness_ms) if by_event_time else 0  # type: ignore[union-attr]
+        if late:
+            counts[block.instant_time] = counts.get(block.instant_time, 0) + late
+    return counts
+
+
+def _count(values: pa.Array | pa.ChunkedArray, unit: EventTimeUnit, freshness_ms: int) -> int:
+    limit = pa.scalar((freshness_ms + 1) * 1000, pa.int64())
+    return int(pc.sum(pc.less(to_micros(values, unit), limit)).as_py() or 0)

@@ -1,0 +1,1 @@
+"""Clean, archive and savepoints."""

@@ -1,0 +1,105 @@
+"""Cleaning: file slices that no retained view reads are deleted, with Hudi's plan and metadata on the timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudi_assets.engine.concurrency.lock import write_lock
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.housekeeping.clean_execute import (
+    CleanResult,
+    execute_clean,
+    finish_cleans,
+    own_linked_files,
+    size_of,
+)
+from hudi_assets.engine.housekeeping.clean_plan import CleanPlan, Retention, plan_clean, retention
+from hudi_assets.engine.housekeeping.clean_state import inventory
+from hudi_assets.engine.model import Action, NothingToDo, State
+from hudi_assets.engine.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.clean_metadata import PublishedClean, clean_extra, encode_clean_plan
+from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.undo.recover import clean_up
+
+_LOCK_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Cleaner:
+    """Cleans one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    def clean(self, *, policy: str | None, retained: int | None, dry_run: bool) -> CleanResult | NothingToDo:
+        """Plan, publish and execute one clean; first finish one that a crash left.
+
+        `policy` and `retained` overrule the table's settings. A dry run writes and deletes nothing.
+        """
+        keep = retention(self.config.properties, policy, retained, self.storage.base)
+        if dry_run:
+            state = self._state()
+            plan = self._plan(state, keep)
+            return plan if isinstance(plan, NothingToDo) else _would_delete(state, plan)
+        refuse_unstated_writers(self.config, self.storage)
+        self.storage.check_writable()
+        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="cleans") as held:
+            clean_up(self.storage, self.layout, self.publisher, self._state())
+            finished = finish_cleans(self._state(), self.config)
+            state = self._state()
+            plan = self._plan(state, keep)
+            if isinstance(plan, NothingToDo):
+                return finished[-1] if finished else plan
+            held.check()
+            return execute_clean(state, self._publish(state, plan))
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def _plan(self, state: TableState, keep: Retention) -> CleanPlan | NothingToDo:
+        pending = state.timeline.pending(Action.CLEAN)
+        if pending:
+            return NothingToDo(f"clean {pending[0].timestamp} is pending")
+        # An older slice may hold the last copy of what is gone from a newer one.
+        refuse_missing(state)
+        timezone = self.config.timezone
+        return plan_clean(inventory(state), keep, now_ms=self.publisher.now_ms(), timezone=timezone)
+
+    def _publish(self, state: TableState, plan: CleanPlan) -> PublishedClean:
+        instant = self.publisher.new_instant(state.timeline)
+        savepoints = [i.timestamp for i in state.timeline.completed(Action.SAVEPOINT)]
+        uris = {path: _hadoop_path(self.storage.uri(path)) for path in plan.paths}
+        data = encode_clean_plan(plan, savepoints, uris)
+        # Before the plan can be seen: another engine that finishes it does not know links.
+        own_linked_files(self.storage, plan.links)
+        self.storage.create(self.layout.instant_path(instant, Action.CLEAN, State.REQUESTED), data)
+        return PublishedClean(instant, plan, clean_extra(savepoints))
+
+
+def refuse_unstated_writers(config: TableConfig, storage: Storage) -> None:
+    """Refuse to change a table's past while nothing says how other engines write it."""
+    if config.writers is None:
+        raise InvalidInput(
+            "Nothing says how other engines write this table.",
+            where=storage.base,
+            hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
+            "the table's lock).",
+        )
+
+
+def _would_delete(state: TableState, plan: CleanPlan) -> CleanResult:
+    earliest = plan.earliest_retained
+    return CleanResult(
+        None, plan.policy, earliest.timestamp if earliest else None, plan.paths, size_of(state, plan.paths)
+    )
+
+
+def _hadoop_path(uri: str) -> str:
+    """A file as Hudi's plans name it: with its file system. A local path would mean the cluster's default one."""
+    return uri if "://" in uri else f"file:{uri}"

@@ -1,0 +1,1 @@
+"""The table-version seam: how a version names files, cuts slices and keeps its timeline."""

@@ -1,0 +1,1 @@
+"""Log files: bytes ↔ blocks ↔ records."""

@@ -1,0 +1,249 @@
+"""Log files as records, and as the little that selection needs to know of them.
+
+Reading follows org.apache.hudi.common.table.log.AbstractHoodieLogRecordReader: blocks of instants that
+are not committed are passed over; a rollback block removes its target's blocks read before it; a corrupt
+block is passed over and counted.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_assets.engine.avro import codec as avro_codec
+from hudi_assets.engine.avro import project as avro_project
+from hudi_assets.engine.avro.schema import META_COLUMNS
+from hudi_assets.engine.compaction.strategy import LogSummary
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of
+from hudi_assets.engine.logs import delete_codec
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
+from hudi_assets.engine.logs.codec import min_event_time as header_min_event_time
+from hudi_assets.engine.merging.delete_records import as_deletes
+from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, deletes_in_commit_order
+from hudi_assets.engine.model import EventTimeRange
+from hudi_assets.engine.storage import Storage
+
+log = logging.getLogger(__name__)
+_MOST_ROWS = 1 << 20
+_MOST_BYTES = 64 << 20
+
+OPERATION = "_hoodie_operation"
+APPLIED_PROPERTY = "hudi_assets.applied"
+"""In a block's schema: its deletes were merged into the base file already (see `residue`)."""
+NOT_READ_WIDER = "The table's schema has changed since in a way that is not read."
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedInstants:
+    """The timeline as a log reader needs it: what is completed, and where the active timeline starts.
+
+    With `until`, as of that instant: later ones do not count.
+    """
+
+    completed: frozenset[str]
+    start: str | None
+    until: str | None = None
+
+    def __contains__(self, timestamp: str) -> bool:
+        if self.until is not None and timestamp > self.until:
+            return False
+        return timestamp in self.completed or (self.start is not None and timestamp < self.start)
+
+
+@dataclass(slots=True)
+class LogScan:
+    """The records of some log files of one slice, in log order, and what was passed over."""
+
+    records: list[LogRecords]
+    log_records: int = 0
+    blocks: int = 0
+    corrupt_blocks: int = 0
+    rollback_blocks: int = 0
+
+
+def scan_logs(
+    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
+) -> LogScan:
+    """Read log files in the given (log) order; rows are projected to `schema`."""
+    scan = LogScan([])
+    pending: list[tuple[str, LogRecords]] = []
+    for path in paths:
+        for block in read_blocks(storage.read(path)):
+            scan.blocks += 1
+            if block.is_corrupt:
+                _refuse_framed(block, path)
+                scan.corrupt_blocks += 1
+                log.warning("%s: skipped a corrupt block: %s", path, block.problem)
+                continue
+            _refuse_unsupported(block, path)
+            if block.type is BlockType.COMMAND:
+                scan.rollback_blocks += 1
+                target = block.target_instant_time
+                pending = [(instant, records) for instant, records in pending if instant != target]
+            elif block.instant_time in committed:
+                pending.append((block.instant_time, block_records(block, schema, ordering, path)))
+    scan.records = [records for _, records in pending]
+    scan.log_records = sum(len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records)
+    return scan
+
+
+def _refuse_framed(block: LogBlock, path: str) -> None:
+    """A torn write is passed over; a whole block that cannot be read is damage, and rows would be lost."""
+    if block.framed:
+        raise CorruptTable(
+            f"The log block at byte {block.offset} is whole but cannot be read: {block.problem}.",
+            where=path,
+            hint="Restore the file from a copy.",
+        )
+
+
+def _refuse_unsupported(block: LogBlock, path: str) -> None:
+    if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
+        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.", where=path)
+    for key, words in (
+        (HeaderKey.IS_PARTIAL, "holds partial updates"),
+        (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
+    ):
+        if block.header.get(key, "false").lower() != "false":
+            raise UnsupportedTable(f"A log block {words}, which is not supported.", where=path)
+
+
+def refuse_columns(names: Sequence[str], where: str) -> None:
+    """Refuse rows whose columns say that they are not whole rows of a table with meta columns."""
+    if OPERATION in names:
+        raise UnsupportedTable(f"The rows have {OPERATION} (changelog mode), which is not supported.", where=where)
+    if KEY not in names:
+        raise UnsupportedTable("The rows have no Hudi meta columns, which is not supported.", where=where)
+    if all(name in META_COLUMNS for name in names):
+        hint = "A bootstrapped table has its data elsewhere."
+        raise UnsupportedTable("The rows have meta columns alone, which is not supported.", where=where, hint=hint)
+
+
+def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) -> LogRecords:
+    """A data or delete block's records, in the table's schema."""
+    try:
+        if block.type is BlockType.DELETE:
+            deletes = delete_codec.decode_deletes(block.content)
+            return as_deletes(deletes, schema.field(ordering).type if ordering else None)
+        table = data_block_table(block)
+        refuse_columns(table.schema.names, path)
+        return Rows(avro_project.project(table, schema))
+    except CorruptTable as error:
+        raise CorruptTable(error.what, where=path, hint=error.hint) from error
+    except InvalidInput as error:
+        raise UnsupportedTable(error.what, where=path, hint=NOT_READ_WIDER) from error
+
+
+def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
+    """A whole Parquet file; CorruptTable where it is none.
+
+    On this thread alone: Spark's tasks are the parallelism, and pyarrow's reader threads can end the
+    process when it exits.
+    """
+    try:
+        file = pq.ParquetFile(source)
+        _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
+        table = file.read(use_threads=False)
+        table.validate(full=True)  # text that is no UTF-8 would surface anywhere
+        return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise CorruptTable(f"Parquet data cannot be read: {error}.") from error
+
+
+def _refuse_bomb(metadata: pq.FileMetaData, size: int) -> None:
+    """A few bytes can claim any number of equal values. Rows of a Hudi table have keys, which do not compress so."""
+    unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if metadata.num_rows > _MOST_ROWS + 64 * size or unpacked > _MOST_BYTES + 256 * size:
+        raise CorruptTable(
+            f"{size} bytes of Parquet claim to hold {metadata.num_rows} rows of {unpacked} bytes: no rows with keys do."
+        )
+
+
+def data_block_table(block: LogBlock) -> pa.Table:
+    """A data block's rows in the schema that its writer had."""
+    if block.type is BlockType.PARQUET_DATA:
+        return read_parquet(pa.BufferReader(block.content))
+    if block.schema is None:
+        raise CorruptTable(f"The data block at byte {block.offset} has no schema.")
+    return avro_codec.decode_records(block.content, block.schema)
+
+
+# ------------------------------------------------------------------------------- summaries of log files
+
+
+def read_summary_from_headers(storage: Storage, path: str, size: int) -> LogSummary | None:
+    """What the block headers alone say, without reading data; None where they do not say it all.
+
+    They say the minimum only where every data block was written with it; a delete block has none.
+    """
+    lows = []
+    for block in read_headers(lambda offset, n: storage.read_at(path, offset, n), size):
+        low = header_min_event_time(block.schema) if block.is_data else None
+        if low is None:
+            return None
+        lows.append(low)
+    return LogSummary(min(lows), None, None, reason="only minima stored") if lows else None
+
+
+def scan_summary(
+    storage: Storage, path: str, column: str, unit: EventTimeUnit, ordering: str, schema: pa.Schema
+) -> LogSummary:
+    """Read a log file's event times from its data. Blocks of any instant count: that can only widen."""
+    ranges: list[EventTimeRange] = []
+    deletes = rollbacks = 0
+    for block in read_blocks(storage.read(path)):
+        if block.framed:
+            return LogSummary(None, None, None, reason=f"the block at byte {block.offset} is damaged")
+        if block.is_corrupt:
+            continue
+        _refuse_unsupported(block, path)
+        if block.type is BlockType.COMMAND:
+            rollbacks += 1
+            continue
+        records = block_records(block, schema, ordering, path)
+        if _is_applied(block):
+            deletes += count_deleted(records.table) if isinstance(records, Rows) else len(records.keys)
+        elif isinstance(records, Rows):
+            deletes += count_deleted(records.table)
+            if deletes_in_commit_order(records.table, ordering):
+                ranges.append(EventTimeRange(None, None, f"{path} has deletes in commit order"))
+            ranges.append(range_of(records.table.column(column), unit, path))
+        elif len(records.keys):
+            deletes += len(records.keys)
+            ranges.append(_delete_range(records, column == ordering, unit, path))
+    if not ranges:
+        # Nothing in it can be stale: command blocks alone, or deletes that were merged already.
+        return LogSummary(None, None, deletes, rollbacks, f"{path} holds no record", records=0)
+    covered = join_ranges(ranges)
+    return LogSummary(covered.min, covered.max, deletes, rollbacks, covered.reason)
+
+
+def _is_applied(block: LogBlock) -> bool:
+    return block.schema is not None and APPLIED_PROPERTY in block.schema
+
+
+def _delete_range(records: Deletes, by_event_time: bool, unit: EventTimeUnit, path: str) -> EventTimeRange:
+    if not by_event_time:
+        return EventTimeRange(None, None, f"{path} has deletes without event time")
+    return range_of(records.ordering, unit, path)
+
+
+def count_deleted(table: pa.Table) -> int:
+    """Rows that are deletes by `_hoodie_is_deleted`."""
+    if IS_DELETED not in table.schema.names:
+        return 0
+    return sum(1 for flag in table.column(IS_DELETED).to_pylist() if flag)
+
+
+def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
+    """Every data block's event-time column (as written) of one log file; deletes have none."""
+    for block in read_blocks(storage.read(path)):
+        if block.is_data and not _is_applied(block):
+            yield data_block_table(block).column(column)

@@ -1,0 +1,1 @@
+"""Which of a key's records wins."""

@@ -1,0 +1,1 @@
+"""Snapshot, read-optimized, incremental and time travel queries."""

@@ -1,0 +1,208 @@
+"""Queries as Spark DataFrames, and as tasks that any process can run.
+
+Four kinds, in Hudi's words (hoodie.datasource.query.type, as.of.instant): snapshot, read-optimized, time
+travel, and incremental. `docs/queries.md` says what each answers, and where Hudi's own differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine import spark
+from hudi_assets.engine.compaction.tasks import SliceReader, SliceTask, read_slice
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model import Action, FileSlice
+from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
+from hudi_assets.engine.schema.base_files import have_table_types
+from hudi_assets.engine.slices.evidence import COMMIT_TIME, history_of, whole_from
+from hudi_assets.engine.slices.file_view import FileView, GroupKey
+from hudi_assets.engine.slices.history import History, settled_at, view_as_of
+from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.timeline.instants import WRITES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """Rows whose commit time lies in (begin, end]; no end: up to the newest."""
+
+    begin: str
+    end: str | None
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        times = batch.column(batch.schema.get_field_index(COMMIT_TIME))
+        inside = pc.greater(times, self.begin)
+        if self.end is not None:
+            inside = pc.and_(inside, pc.less_equal(times, self.end))
+        return batch.filter(inside)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """One file slice of a query; picklable, readable on any machine that reaches the table."""
+
+    reader: SliceReader
+    slice: SliceTask
+    commits: CommitRange | None = None
+
+
+def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """A task's rows, in the table's schema."""
+    for batch in read_slice(task.reader, task.slice):
+        if task.commits is None:
+            yield batch
+        elif len(rows := task.commits.of(batch)):
+            yield rows
+
+
+def slice_reader(state: TableState) -> SliceReader:
+    config = state.config
+    return SliceReader(state.storage, state.schema, config.ordering_field, state.committed, config.merging.mode)
+
+
+def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRange | None = None) -> list[ReadTask]:
+    return [
+        ReadTask(
+            reader,
+            SliceTask(s.base_file.path if s.base_file else None, tuple(log.path for log in s.log_files)),
+            commits,
+        )
+        for s in slices
+    ]
+
+
+def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask]) -> DataFrame:
+    if not tasks:
+        return spark.frame_from_tasks(session, read_task, [], state.schema)
+    # The tasks of one query differ in their slice alone: the rest goes to the workers once.
+    common = tasks[0]
+    slices = [task.slice for task in tasks]
+    return spark.frame_from_tasks(session, lambda s: read_task(replace(common, slice=s)), slices, state.schema)
+
+
+# ------------------------------------------------------------------------------- as the table stands
+
+
+def _view(state: TableState) -> FileView:
+    """The view of now; `CorruptTable` where a file is gone without which it would show less."""
+    refuse_missing(state)
+    return state.view
+
+
+def snapshot_tasks(state: TableState) -> list[ReadTask]:
+    """The snapshot view, one task per file slice."""
+    return _tasks(slice_reader(state), _view(state).latest)
+
+
+def snapshot_frame(session: SparkSession, state: TableState) -> DataFrame:
+    return _frame(session, state, snapshot_tasks(state))
+
+
+def read_optimized_tasks(state: TableState) -> list[ReadTask]:
+    """The read-optimized view, one task per base file."""
+    reader = slice_reader(state)
+    return [ReadTask(reader, SliceTask(base.path, ())) for base in _view(state).base_files]
+
+
+def read_optimized_frame(session: SparkSession, state: TableState) -> DataFrame:
+    """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
+    if not have_table_types(state):
+        return _frame(session, state, read_optimized_tasks(state))
+    return spark.parquet_frame(
+        session, [state.storage.uri(base.path) for base in _view(state).base_files], state.schema
+    )
+
+
+# ------------------------------------------------------------------------------- time travel
+
+
+def time_travel_tasks(state: TableState, instant: Moment) -> list[ReadTask]:
+    """The snapshot as of an instant, one task per file slice.
+
+    Raises `InvalidInput`, naming the earliest instant left, where a clean may have taken part of the answer.
+    """
+    t = parse_instant(instant, state.config.timezone)
+    return _tasks(_reader_as_of(state, t), _slices_as_of(state, t))
+
+
+def time_travel_frame(session: SparkSession, state: TableState, instant: Moment) -> DataFrame:
+    return _frame(session, state, time_travel_tasks(state, instant))
+
+
+def _reader_as_of(state: TableState, t: str) -> SliceReader:
+    return replace(slice_reader(state), committed=replace(state.committed, until=t))
+
+
+def _slices_as_of(state: TableState, t: str) -> tuple[FileSlice, ...]:
+    view, replaced = state.view_with_replaced, state.replaced
+    # What is older than the active timeline may lack groups that were replaced: History asks the archive.
+    if t >= max(settled_at(view, replaced), whole_from(state)):
+        refuse_missing(state)
+        return view_as_of(view, replaced, t).latest
+    history = history_of(state)
+    if history.gap_at(t) is not None:
+        raise _cleaned_away(state, history, t)
+    return history.as_of(t)
+
+
+def _cleaned_away(state: TableState, history: History, t: str) -> InvalidInput:
+    hint = f"The earliest instant left is {history.complete_from}: ask as of it or a later one."
+    if history.answering_savepoints:
+        hint += f" These savepoints answer too: {', '.join(history.answering_savepoints)}."
+    return InvalidInput(f"The table's history at {t} was cleaned.", where=state.storage.base, hint=hint)
+
+
+# ------------------------------------------------------------------------------- incremental
+
+
+def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
+    """The rows that the table held at `end` (None: now) whose commit lies in (begin, end].
+
+    File groups that no write of the range touched are left out where the timeline tells.
+    """
+    timezone = state.config.timezone
+    low = parse_begin(begin, timezone)
+    high = None if end is None else parse_instant(end, timezone, "end")
+    if high is not None and low > high:
+        raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
+    if high is None:
+        reader, slices = slice_reader(state), _view(state).latest
+    else:
+        reader, slices = _reader_as_of(state, high), _slices_as_of(state, high)
+    touched = _touched_groups(state, low, high)
+    if touched is not None:
+        slices = tuple(s for s in slices if (s.partition, s.file_id) in touched)
+    return _tasks(reader, slices, CommitRange(low, high))
+
+
+def incremental_frame(session: SparkSession, state: TableState, begin: Moment, end: Moment | None = None) -> DataFrame:
+    return _frame(session, state, incremental_tasks(state, begin, end))
+
+
+def _touched_groups(state: TableState, low: str, high: str | None) -> frozenset[GroupKey] | None:
+    """The file groups that hold rows of commits in (low, high]; None where the active timeline cannot tell.
+
+    A clustering rewrites rows of older commits into new groups: those are its own, so a replacecommit
+    counts as a write. A compaction moves no row to another group.
+    """
+    if low < whole_from(state):
+        return None
+    touched: set[GroupKey] = set()
+    for instant in state.timeline.completed(*WRITES):
+        if instant.timestamp <= low or (high is not None and instant.timestamp > high):
+            continue
+        commit = state.commit(instant)
+        if instant.action is Action.COMMIT and commit.compacted:
+            continue
+        if commit.operation == "UNKNOWN" and not commit.stats:
+            return None
+        touched |= {(stat.partition, stat.file_id) for stat in commit.stats}
+    return frozenset(touched)

@@ -1,0 +1,1 @@
+"""What hoodie.properties says, checked before anything else is believed."""

@@ -1,0 +1,316 @@
+"""hoodie.properties: a table's settings as a frozen value, checked before anything else is believed.
+
+Key names are Hudi's (HoodieTableConfig) where Hudi has one; ours start with `hudi_assets.`.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import javaproperties
+
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.event_time.units import parse_latency
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.settings.compaction import CompactionSettings, parse_compaction_settings
+from hudi_assets.engine.settings.merging import (
+    EXACT_SPLIT,
+    MERGE_MODE,
+    MERGER_STRATEGY,
+    PAYLOAD_CLASS,
+    TABLE_SERVICES,
+    MergeSettings,
+    new_merge_properties,
+    parse_merge_settings,
+)
+from hudi_assets.engine.storage import Storage
+
+PROPERTIES: Final = ".hoodie/hoodie.properties"
+_BACKUP: Final = ".hoodie/hoodie.properties.backup"
+
+EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
+EVENT_TIME_UNIT: Final = "hudi_assets.event.time.unit"
+DATA_LATENCY: Final = "hudi_assets.data.latency"
+LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
+AUTO: Final = "auto"
+CLOCK: Final = "hudi_assets.clock"
+WRITERS: Final = "hudi_assets.writers"
+CARRY_OVER: Final = "hudi_assets.carry.over"
+HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
+URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
+LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
+LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
+BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+INDEX_TYPE: Final = "hoodie.index.type"
+
+_KEY_GENERATORS: Final = {
+    (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    (1, 1): "org.apache.hudi.keygen.SimpleKeyGenerator",
+}
+_COMPLEX_KEY_GENERATOR: Final = "org.apache.hudi.keygen.ComplexKeyGenerator"
+_NONPARTITIONED: Final = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+_KNOWN_KEY_GENERATORS: Final = frozenset({*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR})
+# Beside all of hoodie.table.*: what may not differ from what the table was made with.
+_MAKES_THE_TABLE: Final = frozenset(
+    {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK}
+)
+_OWN_SETTINGS: Final = frozenset(
+    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
+)
+_CHOICES: Final = {
+    CLOCK: ("system", "commit"),
+    WRITERS: ("locked", "stopped"),
+    CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
+    LOG_BLOCK_FORMAT: ("parquet", "avro"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What hoodie.properties says, with the caller's settings laid over it.
+
+    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or
+    where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
+    `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
+    nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
+    """
+
+    name: str
+    table_version: int
+    record_key: tuple[str, ...]
+    ordering_field: str
+    event_time_field: str | None
+    event_time_unit: str | None
+    partition_fields: tuple[str, ...]
+    hive_style: bool
+    url_encode: bool
+    buckets: int | None
+    complex_keys: bool
+    timezone: str
+    create_schema: str | None
+    data_latency_ms: int | None
+    data_latency_auto: bool
+    latency_quantile: float
+    clock: str
+    writers: str | None
+    carry_over: str
+    log_block_format: str
+    log_file_max_size: int
+    buckets_given: bool
+    compaction: CompactionSettings
+    merging: MergeSettings
+    properties: Mapping[str, str] = field(repr=False, compare=False)
+
+    @property
+    def partitioned(self) -> bool:
+        return bool(self.partition_fields)
+
+    @property
+    def ordered_by_event_time(self) -> bool:
+        """True where the ordering field is the event-time field."""
+        return self.event_time_field is not None and self.ordering_field == self.event_time_field
+
+
+def new_table_properties(
+    *,
+    name: str,
+    avro_schema: str,
+    record_key: Sequence[str],
+    ordering_field: str | None,
+    merge_mode: MergeMode,
+    event_time_field: str,
+    partition_fields: Sequence[str],
+    buckets: int,
+    table_version: int,
+    hive_style: bool,
+    own: Mapping[str, str],
+) -> dict[str, str]:
+    """The properties of a new table, as Apache Hudi 0.15 writes them, and our own beside them.
+
+    `InvalidInput` where merge mode and ordering field do not go together.
+    """
+    shape = (len(record_key), len(partition_fields))
+    key_generator = _KEY_GENERATORS.get(shape, _COMPLEX_KEY_GENERATOR)
+    if not partition_fields:
+        key_generator = _NONPARTITIONED
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": str(table_version),
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.table.checksum": str(table_checksum("", name)),
+        "hoodie.table.recordkey.fields": ",".join(record_key),
+        "hoodie.table.partition.fields": ",".join(partition_fields),
+        "hoodie.table.keygenerator.class": key_generator,
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.create.schema": avro_schema,
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.table.cdc.enabled": "false",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.partition.metafile.use.base.format": "false",
+        **new_merge_properties(merge_mode, ordering_field),
+        HIVE_STYLE: str(hive_style).lower(),
+        URL_ENCODE: "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        INDEX_TYPE: "BUCKET",
+        BUCKETS: str(buckets),
+        "hoodie.bucket.index.hash.field": ",".join(record_key),
+        # Java checks the hash field against this one when it opens the table for a service.
+        "hoodie.datasource.write.recordkey.field": ",".join(record_key),
+        EVENT_TIME_FIELD: event_time_field,
+        **own,
+    }
+    if not partition_fields:
+        del properties["hoodie.table.partition.fields"]
+    return properties
+
+
+def table_checksum(database: str, table: str) -> int:
+    """CRC32 of `database.table` (HoodieTableConfig.generateChecksum)."""
+    return zlib.crc32(f"{database}.{table}".encode())
+
+
+def dump_properties(properties: Mapping[str, str]) -> bytes:
+    """Java's properties format; text beyond Latin-1 is escaped as Java does."""
+    return javaproperties.dumps(dict(properties), timestamp=True, sort_keys=True).encode("latin-1")
+
+
+def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> TableConfig:
+    """Read, check and overlay a table's settings; refuses by name what this version cannot handle."""
+    path = next((p for p in (PROPERTIES, _BACKUP) if storage.exists(p)), None)
+    if path is None:
+        missing = "No such directory" if not storage.is_directory("") else "This is no Hudi table"
+        raise InvalidInput(
+            f"{missing}: it has no .hoodie/hoodie.properties.",
+            where=storage.base,
+            hint="Give the table's base path.",
+        )
+    try:
+        properties = javaproperties.loads(storage.read(path).decode("latin-1"))
+    except ValueError as error:
+        raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
+    overlay = settings or {}
+    _check_overlay(properties, overlay, storage.base)
+    config = parse_config({**properties, **overlay}, storage.base)
+    return replace(config, buckets_given=BUCKETS in overlay and BUCKETS not in properties)
+
+
+def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
+    """What makes the table is its own word: with another key or bucket count, rows would come twice."""
+    for key, given in overlay.items():
+        stated = properties.get(key)
+        if stated is not None and stated != given and (key.startswith("hoodie.table.") or key in _MAKES_THE_TABLE):
+            raise InvalidInput(
+                f"The table has {key}={stated}, not {given}.",
+                where=where,
+                hint="Leave it out: it was settled when the table was created.",
+            )
+
+
+def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
+    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
+    get = properties.get
+    _refuse_unsupported(properties, where)
+    for key in properties:
+        if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
+            raise InvalidInput(
+                f"There is no setting {key}.", where=where, hint=f"There are: {', '.join(sorted(_OWN_SETTINGS))}."
+            )
+    for key, choices in _CHOICES.items():
+        if key in properties and properties[key].lower() not in choices:
+            raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
+    record_key = _fields(get("hoodie.table.recordkey.fields", ""))
+    merging = parse_merge_settings(properties, where)
+    latency = get(DATA_LATENCY)
+    learned = (latency or "").strip().lower() == AUTO
+    return TableConfig(
+        name=get("hoodie.table.name", "table"),
+        table_version=_integer(properties, "hoodie.table.version", "0", where),
+        record_key=record_key,
+        ordering_field=merging.ordering_field,
+        event_time_field=get(EVENT_TIME_FIELD) or None,
+        event_time_unit=get(EVENT_TIME_UNIT) or None,
+        partition_fields=_fields(get("hoodie.table.partition.fields", "")),
+        hive_style=_flag(get(HIVE_STYLE)),
+        url_encode=_flag(get(URL_ENCODE)),
+        buckets=_integer(properties, BUCKETS, "0", where) or None,
+        # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
+        complex_keys=len(record_key) > 1,
+        timezone=get("hoodie.table.timeline.timezone", "LOCAL").upper(),
+        create_schema=get("hoodie.table.create.schema"),
+        data_latency_ms=parse_latency(latency) if latency and not learned else None,
+        data_latency_auto=learned,
+        latency_quantile=_quantile(properties, where),
+        clock=get(CLOCK, "system").lower(),
+        writers=get(WRITERS, "").lower() or None,
+        carry_over=get(CARRY_OVER, "auto").lower(),
+        log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
+        log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
+        buckets_given=False,
+        compaction=parse_compaction_settings(properties, where),
+        merging=merging,
+        properties=dict(properties),
+    )
+
+
+def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
+    get = properties.get
+    kind = get("hoodie.table.type", "").upper()
+    if kind != "MERGE_ON_READ":
+        raise UnsupportedTable(
+            f"The table is {kind or 'of no stated type'}, not MERGE_ON_READ.",
+            where=where,
+            hint="Only merge-on-read tables have log files to compact.",
+        )
+    if _flag(get("hoodie.table.metadata.partitions.inflight")) or get("hoodie.table.metadata.partitions"):
+        raise UnsupportedTable(
+            f"The table's metadata table is on ({get('hoodie.table.metadata.partitions')}).",
+            where=where,
+            hint="Tables with hoodie.metadata.enable=true are not supported yet: switch it off with "
+            "Hudi (hoodie.metadata.enable=false on every writer) first.",
+        )
+    for key, wanted, words in (
+        ("hoodie.populate.meta.fields", "true", "The table has no Hudi meta columns"),
+        ("hoodie.table.base.file.format", "PARQUET", "The table's base files are not Parquet"),
+        ("hoodie.table.cdc.enabled", "false", "The table keeps change data (CDC)"),
+        ("hoodie.datasource.write.drop.partition.columns", "false", "The partition columns are dropped"),
+    ):
+        if get(key, wanted).lower() != wanted.lower():
+            raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
+    generator = get("hoodie.table.keygenerator.class")
+    if generator is not None and generator not in _KNOWN_KEY_GENERATORS:
+        raise UnsupportedTable(f"The table's key generator {generator} is not supported.", where=where)
+    if not get("hoodie.table.recordkey.fields"):
+        raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _flag(text: str | None) -> bool:
+    return (text or "false").strip().lower() == "true"
+
+
+def _quantile(properties: Mapping[str, str], where: str) -> float:
+    text = properties.get(LATENCY_QUANTILE) or "0.99"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise InvalidInput(f"{LATENCY_QUANTILE} is {text!r}.", where=where, hint="Give one above 0, up to 1.")
+    return value
+
+
+def _integer(properties: Mapping[str, str], key: str, default: str, where: str) -> int:
+    text = properties.get(key) or default
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"{key} is {text!r}, which is no number.", where=where) from None

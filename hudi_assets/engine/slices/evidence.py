@@ -1,0 +1,216 @@
+"""What timeline and files say about a table's past: the input of `history.History`.
+
+The active timeline says it all about the writes that it holds. Of older ones only the files are left: a
+slice that other than a compaction made has rows of its own instant, and its group began with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_assets.engine.avro import schema as avro_schema
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.logs.codec import read_blocks
+from hudi_assets.engine.logs.reader import data_block_table
+from hudi_assets.engine.model import Action, FileSlice, Instant, Plan
+from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.slices.history import Evidence, History, SliceKey
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.timeline.archived import archive_files, decode_archive
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.writing.keys import bucket_of
+
+COMMIT_TIME = avro_schema.META_COLUMNS[0]
+_FIRST = ""
+# File ids of other indexes are random: few of them begin with three zeros and five digits.
+_MOST_BUCKETS = 100_000
+
+
+def history_of(state: TableState) -> History:
+    """The table's past, as this reading of it has it."""
+    return History(state.view_with_replaced, state.replaced, gather(state))
+
+
+def gather(state: TableState) -> Evidence:
+    found = _Gathered()
+    for instant in state.timeline.completed(*WRITES):
+        found.add_write(state, instant, state.commit(instant))
+    for plan in state.pending_plans:
+        found.add_plan(plan)
+    cleaned = _cleaned(state)
+    for key, instants in cleaned.items():
+        found.opened.setdefault(key, set()).update(instants)
+    start = whole_from(state)
+    return Evidence(
+        written={key: frozenset(paths) for key, paths in found.written.items()},
+        opened={key: frozenset(instants) for key, instants in found.opened.items()},
+        predecessors=found.predecessors,
+        whole_from=start,
+        savepoints=dict(_savepoints(state)),
+        cleaned=cleaned,
+        began_with=partial(began_with, state.storage),
+        archived_replace=partial(_archived_replace, state, start),
+    )
+
+
+class _Gathered:
+    """Collects what commits and plans say of slices."""
+
+    def __init__(self) -> None:
+        self.written: dict[SliceKey, set[str]] = {}
+        self.opened: dict[GroupKey, set[str]] = {}
+        self.predecessors: dict[SliceKey, str] = {}
+
+    def add_write(self, state: TableState, instant: Instant, commit: CommitMetadata) -> None:
+        for stat in commit.stats:
+            place = _slice_of(state, stat.path, stat.partition)
+            if place is None:
+                continue
+            key, opened, is_base = place
+            self.written.setdefault(place[:2], set()).add(stat.path)
+            if state.timeline.is_committed(opened):  # not a plan that was withdrawn, its log files moved back
+                self.opened.setdefault(key, set()).add(opened)
+            if opened != instant.timestamp:
+                continue
+            if is_base and stat.prev_commit.isdigit() and instant.action is not Action.REPLACE_COMMIT:
+                self.predecessors[(key, opened)] = stat.prev_commit
+            elif instant.action is not Action.COMMIT:
+                # A log file of a delta commit's own instant opens a group; base files say so by "null".
+                self.predecessors.setdefault((key, opened), _FIRST)
+        plan = state.plan(instant.timestamp) if instant.action is Action.COMMIT else None
+        if plan is not None:
+            self.add_plan(plan)
+
+    def add_plan(self, plan: Plan) -> None:
+        for op in plan.operations:
+            key = (op.partition, op.file_id)
+            self.opened.setdefault(key, set()).add(plan.instant)
+            self.predecessors[(key, plan.instant)] = op.base_instant
+
+
+def _slice_of(state: TableState, path: str, partition: str) -> tuple[GroupKey, str, bool] | None:
+    """(group, base instant, whether it is a base file) of a file by its name."""
+    file = FileInfo(path, 0)
+    log = state.layout.parse_log_file(file, partition)
+    if log is not None:
+        return (partition, log.file_id), state.layout.slice_instant(log), False
+    base = state.layout.parse_base_file(file, partition)
+    return None if base is None else ((partition, base.file_id), base.instant, True)
+
+
+# ------------------------------------------------------------------------------- savepoints and cleans
+
+
+def _savepoints(state: TableState) -> Iterator[tuple[str, Mapping[GroupKey, str]]]:
+    """Each savepoint, with the newest slice of each group that it protects."""
+    for savepoint in read_savepoints(state):
+        newest: dict[GroupKey, str] = {}
+        for path in savepoint.files:
+            place = _slice_of(state, path, path.rpartition("/")[0])
+            if place is not None:
+                newest[place[0]] = max(place[1], newest.get(place[0], ""))
+        yield savepoint.instant, newest
+
+
+def _cleaned(state: TableState) -> dict[GroupKey, frozenset[str]]:
+    """Per group, slices of which a clean has deleted a file, or, where it is unfinished, will."""
+    paths = [path for clean in read_cleans(state) for path in clean.deleted]
+    paths += [path for clean in read_pending_cleans(state) for path in clean.plan.paths]
+    slices: dict[GroupKey, set[str]] = {}
+    for path in paths:
+        place = _slice_of(state, path, path.rpartition("/")[0])
+        if place is not None:
+            slices.setdefault(place[0], set()).add(place[1])
+    return {key: frozenset(instants) for key, instants in slices.items()}
+
+
+# ------------------------------------------------------------------------------- what was archived
+
+
+def whole_from(state: TableState) -> str:
+    """From this instant on every write is on the active timeline; "" where nothing was archived.
+
+    A savepoint may keep its commit on the timeline while later ones are archived: it does not count.
+    """
+    saved = {i.timestamp for i in state.timeline.completed(Action.SAVEPOINT)}
+    writes = [i.timestamp for i in state.timeline.instants if i.action in (*WRITES, Action.COMPACTION)]
+    if not writes:
+        return ""
+    oldest = next((t for t in writes if t not in saved), writes[-1])
+    older = (s.base_instant < writes[0] for slices in state.view_with_replaced.groups.values() for s in slices)
+    return oldest if archive_files(state.storage) or any(older) else ""
+
+
+def _archived_replace(state: TableState, start: str) -> str:
+    """The newest archived replacecommit; `start`, of what was not archived, where the archive cannot be read."""
+    files = archive_files(state.storage)
+    if not files:
+        return start
+    try:
+        return max(_newest_replace(state.storage, path, state.storage.size(path)) for path in files)
+    except (CorruptTable, FileNotFoundError):
+        return start
+
+
+@lru_cache(maxsize=1_000)
+def _newest_replace(storage: Storage, path: str, size: int) -> str:
+    """The newest replacecommit in a file of the archive ("": none)."""
+    del size
+    where, data = f"{storage.base}: {path}", storage.read(path)
+    if any(block.is_corrupt for block in read_blocks(data)):
+        raise CorruptTable("A block of the archive cannot be read.", where=where)
+    records = decode_archive(data, where)
+    replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
+    return max((r.get("commitTime") or "" for r in records if r.get("actionType") in replacing), default="")
+
+
+# ------------------------------------------------------------------------------- what the files say
+
+
+def began_with(storage: Storage, slice_: FileSlice) -> bool:
+    """True where a slice's own files show that its group began with it.
+
+    A compaction's base file has no row of its own instant. One whose rows are all of it was inserted; but
+    outside a bucket index an insert may also have rewritten an older file, so that proves nothing there.
+    """
+    if slice_.base_file is not None:
+        bucket = bucket_of(slice_.file_id)
+        if bucket is None or bucket >= _MOST_BUCKETS:
+            return False
+        return _oldest_commit(storage, slice_.base_file.path) == slice_.base_instant
+    return any(_has_rows_of(storage, log.path, slice_.base_instant) for log in slice_.log_files)
+
+
+@lru_cache(maxsize=10_000)
+def _oldest_commit(storage: Storage, path: str) -> str | None:
+    """The smallest commit time in a base file, from its footer where that has it; None without rows."""
+    try:
+        with storage.open(path) as source:
+            file = pq.ParquetFile(source)
+            column = file.schema_arrow.get_field_index(COMMIT_TIME)
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+            stats = [group.column(column).statistics for group in groups if group.num_rows]
+            if all(s is not None and s.has_min_max for s in stats):
+                return min((s.min for s in stats), default=None)
+            values = file.read(columns=[COMMIT_TIME], use_threads=False).column(0).to_pylist()
+            return min(values, default=None)
+    except (pa.ArrowException, FileNotFoundError) as error:
+        raise CorruptTable(f"A base file cannot be read: {error}.", where=f"{storage.base}: {path}") from error
+
+
+@lru_cache(maxsize=10_000)
+def _has_rows_of(storage: Storage, path: str, instant: str) -> bool:
+    """True where a log file has data rows that the instant wrote (a compaction's residue has older ones)."""
+    for block in read_blocks(storage.read(path)):
+        if block.is_data and not block.is_corrupt and block.instant_time == instant:
+            times = data_block_table(block).column(COMMIT_TIME)
+            if instant in times.to_pylist():
+                return True
+    return False

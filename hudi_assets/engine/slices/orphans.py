@@ -1,0 +1,125 @@
+"""Files of instants that are on no timeline: carried-over log files whose plan is gone, for one.
+
+They are invisible until Hudi's archiver has moved the timeline's start past them; from then on their slice counts
+as committed, and hides the one below (tried with 0.15.0). So they are looked for, and removed while what
+they show is still elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from hudi_assets.engine.model import BaseFile, LogFile
+from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import FileInfo, Storage
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """The orphans of one reading of a table."""
+
+    state: TableState
+
+    @cached_property
+    def _infos(self) -> dict[str, FileInfo]:
+        return {file.path: file for files in self.state.listing.values() for file in files}
+
+    @cached_property
+    def files(self) -> tuple[LogFile | BaseFile, ...]:
+        """Log and base files whose instant is not on the timeline, and not older than its start."""
+        start = self.state.timeline.start or ""
+        old = {i.timestamp for i in self.state.timeline.instants}
+        suspects = [f for f in _table_files(self.state) if _instant(f) not in old and _instant(f) >= start]
+        return tuple(f for f in suspects if _instant(f) not in self._known)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """Instants on the timeline now: one that began after this reading may have files in the listing."""
+        layout = self.state.layout
+        listed = (layout.parse_instant(f.name) for f in self.state.storage.list_files(layout.timeline_folder))
+        return frozenset(i.timestamp for i in (*self.state.timeline.instants, *listed) if i is not None)
+
+    @cached_property
+    def phantoms(self) -> tuple[tuple[LogFile, ...], ...]:
+        """The log files of slices that only the timeline's start makes look committed.
+
+        A slice above another one begins with a base file. One that has none, and whose instant is not on the timeline,
+        is the orphan that the start has passed: it hides the slice below.
+        """
+        above = (slice_ for slices in self.state.view.groups.values() for slice_ in slices[1:])
+        return tuple(
+            slice_.log_files
+            for slice_ in above
+            if slice_.base_file is None and slice_.log_files and slice_.base_instant not in self._known
+        )
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every file that should not be where it is, in order."""
+        return tuple(sorted({f.path for f in self.files} | {log.path for slice_ in self.phantoms for log in slice_}))
+
+    @cached_property
+    def removable(self) -> tuple[LogFile, ...]:
+        """Log files that only show again what another file of their group holds: they can go."""
+        suspects = [log for log in self.files if isinstance(log, LogFile)]
+        suspects += [log for slice_ in self.phantoms for log in slice_]
+        paths = {log.path for log in suspects}
+        rest: dict[GroupKey, list[LogFile]] = {}
+        for file in _table_files(self.state):
+            if isinstance(file, LogFile) and file.path not in paths:
+                rest.setdefault((file.partition, file.file_id), []).append(file)
+        shown = {log.path for log in suspects if self._is_shown(log, rest.get((log.partition, log.file_id), []))}
+        # A slice that somebody has appended to holds rows that are nowhere else: it stays whole.
+        kept = {log.path for slice_ in self.phantoms if any(g.path not in shown for g in slice_) for log in slice_}
+        return tuple(log for log in suspects if log.path in shown - kept)
+
+    def _is_shown(self, log: LogFile, others: list[LogFile]) -> bool:
+        info = self._infos[log.path]
+        for other in others:
+            same = self._infos[other.path]
+            if info.link_target == other.path or (info.inode is not None and info.inode == same.inode):
+                return True
+            if same_bytes(self.state.storage, info, same):
+                return True
+        return False
+
+
+def _instant(file: LogFile | BaseFile) -> str:
+    return file.base_instant if isinstance(file, LogFile) else file.instant
+
+
+def same_bytes(storage: Storage, one: FileInfo, other: FileInfo) -> bool:
+    """True where two files hold the same bytes; reads them only where their sizes are equal."""
+    if one.size != other.size:
+        return False
+    with storage.open(one.path) as left, storage.open(other.path) as right:
+        while True:
+            a, b = left.read(_CHUNK), right.read(_CHUNK)
+            if a != b:
+                return False
+            if not a:
+                return True
+
+
+def _table_files(state: TableState) -> Iterator[LogFile | BaseFile]:
+    for partition, files in state.listing.items():
+        for file in files:
+            parsed = state.layout.parse_log_file(file, partition) or state.layout.parse_base_file(file, partition)
+            if parsed is not None:
+                yield parsed
+
+
+def remove_orphans(state: TableState) -> tuple[str, ...]:
+    """Delete what is removable; what was done, a sentence. Call it under the write lock only."""
+    orphans = Orphans(state).removable
+    for log in orphans:
+        state.storage.delete(log.path)
+    if not orphans:
+        return ()
+    instants = sorted({log.base_instant for log in orphans})
+    return (f"removed {len(orphans)} carried-over log files of {', '.join(instants)}, which has no plan",)

@@ -1,0 +1,128 @@
+"""The timeline as a value: which instants there are, and what that makes of a file. Pure.
+
+Rules from org.apache.hudi.common.table.timeline.HoodieDefaultTimeline: an instant counts as committed
+when it is completed on the active timeline, or older than the timeline's start (it was archived then).
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.model import Action, Instant, State
+
+_INSTANT = re.compile(r"\d{14}(?:\d{3})?", re.ASCII)
+WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_WRITE_TIMELINE = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION)
+_PENDING_SERVICES = (
+    Action.COMPACTION,
+    Action.LOG_COMPACTION,
+    Action.CLUSTERING,
+    Action.REPLACE_COMMIT,
+    Action.ROLLBACK,
+    Action.RESTORE,
+)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All instants of the active timeline, each in its latest state, ordered by time."""
+
+    instants: tuple[Instant, ...]
+
+    @cached_property
+    def _completed_writes(self) -> frozenset[str]:
+        return frozenset(i.timestamp for i in self.instants if i.is_completed and i.action in WRITES)
+
+    @cached_property
+    def start(self) -> str | None:
+        """The first write or compaction: what lies before it was archived.
+
+        Cleans and rollbacks are archived by a count of their own, so an older one may well still be there
+        (HoodieTimelineArchiver; the views start from getWriteTimeline).
+        """
+        return next((i.timestamp for i in self.instants if i.action in _WRITE_TIMELINE), None)
+
+    def is_committed(self, timestamp: str) -> bool:
+        """True where a base file, log block or slice of this instant is to be read."""
+        if timestamp in self._completed_writes:
+            return True
+        return self.start is not None and timestamp < self.start
+
+    def completed(self, *actions: Action) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if i.is_completed and i.action in actions)
+
+    def pending(self, *actions: Action) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if not i.is_completed and i.action in actions)
+
+    @property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        return self.pending(Action.COMPACTION)
+
+    @property
+    def pending_services(self) -> tuple[Instant, ...]:
+        """Whatever keeps a new compaction from being planned: strictly one at a time."""
+        return self.pending(*_PENDING_SERVICES)
+
+    @property
+    def inflight_writes(self) -> tuple[Instant, ...]:
+        return self.pending(Action.DELTA_COMMIT, Action.COMMIT)
+
+    @property
+    def last(self) -> str | None:
+        return self.instants[-1].timestamp if self.instants else None
+
+    @property
+    def last_write(self) -> str | None:
+        """The newest completed write: what a plan was read at."""
+        return max(self._completed_writes, default=None)
+
+
+def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
+    """Of each instant the most advanced state; a compaction that completed is a commit then."""
+    rank = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
+    best: dict[tuple[str, Action], Instant] = {}
+    for instant in instants:
+        action = Action.COMPACTION if instant.action is Action.COMMIT else instant.action
+        action = Action.REPLACE_COMMIT if action is Action.CLUSTERING else action
+        seen = best.get((instant.timestamp, action))
+        if seen is None or rank[instant.state] > rank[seen.state]:
+            best[(instant.timestamp, action)] = instant
+    # A log compaction completes as a delta commit.
+    written = {t for (t, action), i in best.items() if action is Action.DELTA_COMMIT and i.is_completed}
+    current = [i for (t, action), i in best.items() if action is not Action.LOG_COMPACTION or t not in written]
+    return tuple(sorted(current, key=lambda i: (i.timestamp, i.action)))
+
+
+def format_instant(ms: int, timezone: str) -> str:
+    """Epoch ms as a Hudi instant in the table's timezone (hoodie.table.timeline.timezone: UTC or LOCAL)."""
+    parts = time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000)
+    return time.strftime("%Y%m%d%H%M%S", parts) + f"{ms % 1000:03d}"
+
+
+def instant_ms(timestamp: str, timezone: str) -> int:
+    """An instant as epoch ms. `timezone` is the table's (hoodie.table.timeline.timezone: UTC or LOCAL)."""
+    text = timestamp if len(timestamp) == 17 else timestamp + "999"
+    if text.startswith("0000000000000"):
+        return 0  # Hudi's instants of a bootstrap are no times (HoodieTimeline.INIT_INSTANT_TS and the like)
+    try:
+        parts = time.strptime(text[:14], "%Y%m%d%H%M%S")
+        seconds = calendar.timegm(parts) if timezone == "UTC" else time.mktime(parts)
+    except (ValueError, OverflowError):
+        raise CorruptTable(f"The instant {timestamp} on the timeline is no point in time.") from None
+    return int(seconds) * 1000 + int(text[14:17])
+
+
+def local_date(ms: int, timezone: str) -> date:
+    """The calendar day of an epoch time in the table's timezone."""
+    return date(*(time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000))[:3])
+
+
+def is_instant(text: str) -> bool:
+    return _INSTANT.fullmatch(text) is not None

@@ -1,0 +1,115 @@
+"""What must outlive the archiving of commits: thresholds, ranges of remaining log files, batch ids.
+
+A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
+kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
+timeline's start. A later one that is not on the timeline was rolled back: it is forgotten before the start passes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, CommitMetadata
+from hudi_assets.engine.timeline.sealed import seal, unseal
+
+MEMORY: Final = f"{SCRATCH}/memory.json"
+_MOST_BATCHES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogMemory:
+    """A write stat of ours: the commit that stated it, the log file's size then, event times in epoch ms."""
+
+    instant: str
+    size: int
+    min_event_time: int
+    max_event_time: int
+    deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeMemory:
+    """What was stated for one event-time column: (instant, threshold) of the last compaction, log files by path."""
+
+    threshold: tuple[str, int] | None = None
+    logs: Mapping[str, LogMemory] = field(default_factory=dict)
+
+    def only(self, stands: Callable[[str], bool]) -> EventTimeMemory:
+        threshold = self.threshold if self.threshold is not None and stands(self.threshold[0]) else None
+        return EventTimeMemory(threshold, {path: log for path, log in self.logs.items() if stands(log.instant)})
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant."""
+
+    columns: Mapping[str, EventTimeMemory] = field(default_factory=dict)
+    batches: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, tag: str) -> EventTimeMemory:
+        return self.columns.get(tag, EventTimeMemory())
+
+    def only(self, stands: Callable[[str], bool]) -> Memory:
+        """Without what instants said that do not stand: once the timeline's start has passed one, nobody can tell."""
+        columns = {tag: column.only(stands) for tag, column in self.columns.items()}
+        return Memory(columns, {batch: instant for batch, instant in self.batches.items() if stands(instant)})
+
+
+def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
+    """What commits of ours (instant, metadata) state for an event-time column of the log files at `paths`."""
+    found = {}
+    for instant, commit in commits:
+        if commit.extra.get(EVENT_TIME) != tag:
+            continue
+        for stat in commit.stats:
+            low, high = stat.min_event_time, stat.max_event_time
+            if stat.path in paths and stat.log_version is not None and low is not None and high is not None:
+                found[stat.path] = LogMemory(instant, stat.size, low, high, stat.num_deletes)
+    return found
+
+
+def newest_batches(batches: Mapping[str, str]) -> dict[str, str]:
+    """As many of the batches as are kept, the newest ones."""
+    return dict(sorted(batches.items(), key=lambda item: item[1])[-_MOST_BATCHES:])
+
+
+def read_memory(storage: Storage) -> Memory:
+    """The table's memory; empty where there is none, or none that can be read: then log files are scanned."""
+    try:
+        body = unseal(storage.read(MEMORY))
+        columns = {tag: _column(value) for tag, value in body["columns"].items()}
+        return Memory(columns, {str(key): str(value) for key, value in body["batches"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Memory()
+
+
+def _column(body: Mapping[str, Any]) -> EventTimeMemory:
+    stated = body["threshold"]
+    return EventTimeMemory(
+        threshold=(str(stated[0]), int(stated[1])) if stated else None,
+        logs={
+            str(path): LogMemory(str(entry[0]), int(entry[1]), int(entry[2]), int(entry[3]), int(entry[4]))
+            for path, entry in body["logs"].items()
+        },
+    )
+
+
+def write_memory(storage: Storage, memory: Memory) -> None:
+    """Keep the memory, over what was kept before. Raises OSError where this process may only read."""
+    body = {
+        "columns": {
+            tag: {
+                "threshold": list(column.threshold) if column.threshold else None,
+                "logs": {
+                    path: [entry.instant, entry.size, entry.min_event_time, entry.max_event_time, entry.deletes]
+                    for path, entry in column.logs.items()
+                },
+            }
+            for tag, column in memory.columns.items()
+        },
+        "batches": dict(memory.batches),
+    }
+    storage.replace(MEMORY, seal(body))

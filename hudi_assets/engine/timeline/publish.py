@@ -1,0 +1,184 @@
+"""The timeline's writer: the one owner of what is published, and in which order.
+
+A compaction's order is: guard → carried-over logs → `.requested` → (guard withdrawn) → `.inflight` →
+markers → base files → commit. Every file is created whole and exclusively; a crash between any two
+leaves a table that readers answer rightly and that `recover` repairs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata
+from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
+from hudi_assets.engine.timeline.instants import Timeline, format_instant
+
+log = logging.getLogger(__name__)
+TEMP = ".hoodie/.temp"
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Writes instants of one table. `now_ms` is the true clock: instants are never ahead of it."""
+
+    storage: Storage
+    layout: Layout
+    now_ms: Callable[[], int]
+    timezone: str = "UTC"
+
+    def new_instant(self, timeline: Timeline) -> str:
+        """The current time as an instant later than every one on the timeline."""
+        last = timeline.last
+        while True:
+            instant = format_instant(self.now_ms(), self.timezone)
+            if last is None or instant > last:
+                return instant
+            if last > format_instant(self.now_ms() + 60_000, self.timezone):
+                raise Conflict(
+                    f"The timeline's last instant {last} is in the future by this machine's clock.",
+                    where=self.storage.base,
+                    hint="Set the clock, or wait until it has passed that instant.",
+                )
+            time.sleep(0.001)
+
+    def wait_for(self, instant: str) -> None:
+        """Wait (a millisecond or so) until the clock has reached an instant: none is ahead of it."""
+        while format_instant(self.now_ms(), self.timezone) < instant:
+            time.sleep(0.001)
+
+    # -- delta commits ----------------------------------------------------------------------------
+
+    def begin_write(self, instant: str, inflight: CommitMetadata) -> None:
+        path = self.layout.instant_path
+        # Java leaves this one empty and never reads it; ours says whose it is.
+        self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), inflight.to_json())
+        self.storage.create(path(instant, Action.DELTA_COMMIT, State.INFLIGHT), inflight.to_json())
+
+    def commit_write(self, instant: str, metadata: CommitMetadata) -> None:
+        path = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.COMPLETED)
+        self.storage.create(path, metadata.to_json())
+        self.forget_markers(instant)
+
+    def withdraw_write(self, instant: str) -> None:
+        """Remove an unfinished write's instant; its files are gone by then."""
+        for state in (State.INFLIGHT, State.REQUESTED):
+            self.storage.delete(self.layout.instant_path(instant, Action.DELTA_COMMIT, state))
+        self.forget_markers(instant)
+
+    # -- markers ----------------------------------------------------------------------------------
+
+    def forget_markers(self, instant: str) -> None:
+        self.storage.delete_tree(f"{TEMP}/{instant}")
+
+    # -- compactions ------------------------------------------------------------------------------
+
+    def publish_plan(self, plan: Plan, guard: str | None, mode: str, still_alone: Callable[[], str | None]) -> None:
+        """Make the plan's carried-over logs, then the plan visible.
+
+        `guard` is an instant before the plan's: an empty pending compaction there keeps Hudi's archiver
+        from moving the timeline's start past links whose plan is not published yet (they would count as
+        a committed slice then). `still_alone` looks again after publishing; its reason withdraws the plan.
+        """
+        carried = [c for op in plan.operations for c in op.carried_over]
+        requested = self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED)
+        if carried and guard is not None:
+            self.publish_guard(guard, plan.instant)
+        try:
+            self.carry_over(carried, mode)
+            self.storage.create(requested, encode_plan(plan))
+        except BaseException:
+            self._undo_plan(plan, guard)
+            raise
+        reason = still_alone()
+        if reason is not None:
+            self._undo_plan(plan, guard)
+            raise Conflict(f"The plan was withdrawn: {reason}.", where=f"{self.storage.base} {plan.instant}")
+        if guard is not None:
+            self.withdraw_guard(guard)
+
+    def publish_guard(self, guard: str, guarded: str) -> None:
+        empty = Plan(guard, NO_THRESHOLD, (), STRATEGY, {GUARDED: guarded})
+        self.storage.create(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty))
+
+    def withdraw_guard(self, guard: str) -> None:
+        self.storage.delete(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED))
+
+    def _undo_plan(self, plan: Plan, guard: str | None) -> None:
+        # The plan goes first: links without a plan are invisible, a plan without its links loses rows.
+        self.storage.delete(self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED))
+        for op in plan.operations:
+            for carried in op.carried_over:
+                self.storage.delete(carried.link)
+        if guard is not None:
+            self.withdraw_guard(guard)
+
+    def carry_over(self, carried: Sequence[CarryOver], mode: str) -> None:
+        """Show each target under its link: by hard link, relative symbolic link or copy.
+
+        `auto` takes hard links, and copies where the file system has none.
+        """
+        for one in carried:
+            if not self.storage.exists(one.target):
+                raise CorruptTable("A log file to carry over is missing.", where=f"{self.storage.base}: {one.target}")
+            if mode == "symlink":
+                self.storage.symlink(one.target, one.link)
+            elif mode == "copy":
+                self.storage.copy(one.target, one.link)
+            else:
+                self._hard_link(one, fall_back=mode == "auto")
+        for partition in {one.link.rpartition("/")[0] for one in carried}:
+            self.storage.sync(partition)
+
+    def _hard_link(self, one: CarryOver, *, fall_back: bool) -> None:
+        try:
+            self.storage.hard_link(one.target, one.link)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if not fall_back:
+                raise EnvironmentProblem(
+                    f"The file system makes no hard link: {error.strerror}.",
+                    where=f"{self.storage.base}: {one.link}",
+                    hint="Set hudi_assets.carry.over to auto, symlink or copy.",
+                ) from error
+            self.storage.copy(one.target, one.link)
+
+    def begin_compaction(self, instant: str) -> None:
+        path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
+        if not self.storage.exists(path):
+            self.storage.create(path, b"")
+
+    def commit_compaction(self, instant: str, metadata: CommitMetadata) -> None:
+        self.storage.create(self.layout.instant_path(instant, Action.COMPACTION, State.COMPLETED), metadata.to_json())
+        self.forget_markers(instant)
+
+
+def marker_path(instant: str, path: str, kind: str) -> str:
+    """A direct marker (org.apache.hudi.table.marker.DirectWriteMarkers): kind is CREATE or APPEND."""
+    return f"{TEMP}/{instant}/{path}.marker.{kind}"
+
+
+def marked_files(storage: Storage, instant: str) -> list[str]:
+    """Table-relative paths of the files that an instant's direct markers name."""
+    root = f"{TEMP}/{instant}"
+
+    def walk(directory: str) -> list[str]:
+        found = [file.path for file in storage.list_files(directory)]
+        for child in storage.list_directories(directory):
+            found += walk(child)
+        return found
+
+    names = (os.path.relpath(path, root) for path in walk(root))
+    return [name.rsplit(".marker.", 1)[0] for name in names if ".marker." in name]
+
+
+def system_now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""Rollback, restore, and recovery from what a crash left."""

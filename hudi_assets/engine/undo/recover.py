@@ -1,0 +1,134 @@
+"""Undoing what a crash left. Whoever holds the write lock knows that no writer or planner of ours lives."""
+
+from __future__ import annotations
+
+from hudi_assets.engine.concurrency.heartbeat import Heartbeats
+from hudi_assets.engine.concurrency.lock import write_lock
+from hudi_assets.engine.housekeeping.clean_execute import finish_pending as finish_cleans
+from hudi_assets.engine.model import Action
+from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.slices.orphans import remove_orphans
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.timeline.commit_metadata import GUARDED
+from hudi_assets.engine.timeline.publish import TEMP, Publisher, marked_files
+from hudi_assets.engine.undo.restore import finish_restores
+from hudi_assets.engine.undo.rollback import finish_rollbacks
+from hudi_assets.engine.undo.rollback_plan import is_ours
+
+_LOCK_WAIT_S = 60.0
+_SCRATCH_MS = 86_400_000  # a file is written in less than a day
+
+
+def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
+    """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
+    with write_lock(storage, config, wait_s=_LOCK_WAIT_S, action="recovers"):
+
+        def read() -> TableState:
+            return TableState.read(storage, config, layout, publisher.now_ms)
+
+        done = clean_up(storage, layout, publisher, read())
+        done += finish_cleans(read(), config)
+        return done + remove_orphans(read())
+
+
+def clean_up(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
+    """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
+
+    Raises `Conflict` where a rollback or restore of another engine is unfinished.
+    """
+
+    def read() -> TableState:
+        return TableState.read(storage, state.config, layout, publisher.now_ms)
+
+    finished = finish_rollbacks(state, publisher)
+    finished += finish_restores(state, publisher, read)
+    if finished:
+        state = read()
+    return (
+        *finished,
+        *undo_dead_writes(storage, layout, publisher, state, spare=spare),
+        *undo_unpublished_plans(storage, layout, publisher, state),
+        *forget_old_markers(storage, publisher, state),
+        *forget_dead_heartbeats(state, publisher),
+        *forget_scratch(storage, publisher),
+    )
+
+
+def undo_dead_writes(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
+    """Take back unfinished delta commits of ours: their log files by marker, then their instants.
+
+    Call it under the write lock only. Another engine's unfinished write is left alone.
+    """
+    done = []
+    for instant in state.timeline.pending(Action.DELTA_COMMIT):
+        if instant.timestamp != spare and is_ours(state, instant):
+            files = marked_files(storage, instant.timestamp)
+            for path in files:
+                storage.delete(path)
+            publisher.withdraw_write(instant.timestamp)
+            done.append(f"took back the unfinished write {instant.timestamp} ({len(files)} log files)")
+    return tuple(done)
+
+
+def undo_unpublished_plans(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState
+) -> tuple[str, ...]:
+    """Remove the links of a plan whose planner died before publishing it, then its guard."""
+    done = []
+    for plan in state.pending_plans:
+        guarded = plan.extra_metadata.get(GUARDED)
+        if guarded is None:
+            continue
+        links = 0
+        if state.plan(guarded) is None and not state.timeline.is_committed(guarded):
+            for files in state.listing.values():
+                for file in files:
+                    log = layout.parse_log_file(file, "")
+                    if log is not None and log.base_instant == guarded:
+                        links += storage.delete(file.path)
+        publisher.withdraw_guard(plan.instant)
+        done.append(f"removed the guard {plan.instant} and {links} links of the unpublished plan {guarded}")
+    return tuple(done)
+
+
+def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+    """Clean up after instants that are completed, or gone from the timeline.
+
+    A crash right after a commit leaves its markers. A Spark task that outlives its failed job writes marked
+    files after its instant was taken back: they would count once the timeline's start has passed it.
+    """
+    known = {i.timestamp: i for i in state.timeline.instants}
+    done = []
+    for folder in storage.list_directories(TEMP):
+        instant = folder.rsplit("/", 1)[-1]
+        if instant not in known:
+            if storage.exists(f"{folder}/MARKERS.type"):
+                continue  # another engine's
+            for path in marked_files(storage, instant):
+                storage.delete(path)
+        elif not known[instant].is_completed:
+            continue
+        publisher.forget_markers(instant)
+        done.append(f"removed what was left of the instant {instant}")
+    return tuple(done)
+
+
+def forget_dead_heartbeats(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+    """Remove the heartbeats that dead writers and executors left."""
+    completed = frozenset(i.timestamp for i in state.timeline.instants if i.is_completed)
+    unfinished = frozenset(i.timestamp for i in state.timeline.instants if not i.is_completed)
+    beats = Heartbeats.of(state.storage, state.config, publisher.now_ms)
+    return tuple(f"removed the heartbeat of {instant}" for instant in beats.forget_dead(completed, unfinished))
+
+
+def forget_scratch(storage: Storage, publisher: Publisher) -> tuple[str, ...]:
+    """Remove what a killed process left of a file that it had not put in its place yet. Executors may be at work."""
+    old = publisher.now_ms() - _SCRATCH_MS
+    dead = [file.path for file in storage.list_files(f"{SCRATCH}/tmp") if file.modified_ms < old]
+    return tuple(f"removed the unfinished file {path}" for path in dead if storage.delete(path))

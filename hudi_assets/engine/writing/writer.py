@@ -1,0 +1,321 @@
+"""The order of things in a delta commit: check, lock, begin, write in Spark, reconcile, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_assets.engine import spark
+from hudi_assets.engine.compaction.residue import FIRST_CARRIED_OVER, RESIDUE
+from hudi_assets.engine.concurrency.heartbeat import Beat, Heartbeats
+from hudi_assets.engine.concurrency.lock import HeldLock, write_lock
+from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
+from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.merging.merge import KEY
+from hudi_assets.engine.model import Action, CommitResult, Freshness, State
+from hudi_assets.engine.queries.query import slice_reader
+from hudi_assets.engine.schema import evolution
+from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.slices.file_view import Layout
+from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.state import META_COLUMNS, TableState, refuse_other_indexes
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
+from hudi_assets.engine.timeline.publish import Publisher, marked_files
+from hudi_assets.engine.undo.recover import clean_up
+from hudi_assets.engine.writing.keys import bucket_ids, bucket_of
+from hudi_assets.engine.writing.row_checks import RowCount, count_rows, fitting
+from hudi_assets.engine.writing.write import (
+    BUCKET,
+    PARTITION,
+    Target,
+    WriteSpec,
+    Written,
+    check_fields,
+    keyed_batches,
+    write_deletes,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WRITER_NAME = "hudi-assets"
+_LOCK_WAIT_S = 600.0
+_KEYED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (BUCKET, pa.int32())])
+_Work = Callable[[WriteSpec, Iterator[pa.RecordBatch], str], list[Written]]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes delta commits into one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+    session: SparkSession
+    freshness_of: Callable[[TableState], Freshness]
+
+    @staticmethod
+    def committed_batches(state: TableState) -> dict[str, str]:
+        batches = dict(state.archived_batches)
+        for instant in state.timeline.completed(Action.DELTA_COMMIT):
+            batch = state.commit(instant).extra.get(BATCH_ID)
+            if batch is not None:
+                batches[batch] = instant.timestamp
+        return batches
+
+    def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
+        check_fields(spark.schema_of(df), self.config)
+        data = self._evolved(self._state(), df).data_schema
+        by_value = evolution.by_value(spark.schema_of(df), data)
+        needed = {name for name in (self.config.ordering_field, self.config.event_time_field) if name}
+        needed |= {field.name for field in data if not field.nullable}
+        return self._commit(df, sorted(needed), by_value, "UPSERT", write_rows, clock_ms, batch_id)
+
+    def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        given = spark.schema_of(df).names
+        for name in (*self.config.record_key, *self.config.partition_fields):
+            if name not in given:
+                raise InvalidInput(f"Deletes need column {name!r}.", where=self.storage.base)
+        ordering = self.config.ordering_field
+        wanted = (*self.config.record_key, *self.config.partition_fields)
+        df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
+        self._check_types(df)
+        by_value = evolution.by_value(spark.schema_of(df), self._state().data_schema)
+        return self._commit(df, [], by_value, "DELETE", write_deletes, clock_ms, batch_id)
+
+    # -- checks before anything is written ----------------------------------------------------------
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def _evolved(self, state: TableState, df: DataFrame) -> TableState:
+        """The table with the schema that these rows give it; `InvalidInput`, by column, where they do not fit."""
+        config = self.config
+        fixed = {*config.record_key, *config.partition_fields, config.ordering_field, config.event_time_field or ""}
+        try:
+            schema = evolution.evolve(state.avro_schema, spark.schema_of(df), fixed)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
+        return state if schema == state.avro_schema else replace(state, evolved_schema=schema)
+
+    def _check_types(self, df: DataFrame) -> None:
+        try:
+            evolution.check_fits(spark.schema_of(df), self._state().data_schema)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
+
+    def _count_and_check(self, df: DataFrame, not_null: list[str], by_value: pa.Schema) -> int:
+        """Count the rows; refuse null keys, ordering values and event times, and paths as partition values.
+
+        And values that do not fit their column, of those where the types alone cannot tell.
+        """
+        config = self.config
+
+        def count(batches: Iterator[pa.RecordBatch]) -> RowCount:
+            return count_rows(fitting(batches, by_value), config, not_null)
+
+        counted: list[RowCount] = spark.map_batches(df, count)
+        total = sum(counted, RowCount())
+        for fault, rows in total.faults.items():
+            raise InvalidInput(
+                f"{rows} of {total.rows} rows have no {fault}.",
+                where=self.storage.base,
+                hint="Filter them out or fill them in; nothing was written.",
+            )
+        return total.rows
+
+    def _check_index(self, state: TableState) -> None:
+        """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
+        refuse_other_indexes(state)
+        groups = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
+        if not self.config.buckets_given or not groups:
+            return
+        # Nothing in the table states its bucket count: look at where its own rows are.
+        first = groups[0]
+        rows, _ = slice_reader(state).read(
+            first.base_file.path if first.base_file else None, tuple(log.path for log in first.log_files)
+        )
+        columns = [_chunk(rows.column(name)) for name in self.config.record_key]
+        buckets = bucket_ids(columns, self.config.buckets or 1, complex_keys=self.config.complex_keys)
+        if set(buckets.tolist()) - {bucket_of(first.file_id)}:
+            raise InvalidInput(
+                f"With {self.config.buckets} buckets, rows of file group {first.file_id} belong elsewhere.",
+                where=self.storage.base,
+                hint="Give hoodie.bucket.index.num.buckets as the table was written with.",
+            )
+
+    # -- one delta commit -------------------------------------------------------------------------
+
+    def _commit(
+        self,
+        df: DataFrame,
+        not_null: list[str],
+        by_value: pa.Schema,
+        operation: str,
+        work: _Work,
+        clock_ms: int | None,
+        batch_id: str | None,
+    ) -> CommitResult:
+        if self.config.buckets is None:
+            raise InvalidInput(
+                "The table states no bucket count, so its index is unknown.",
+                where=self.storage.base,
+                hint="Write it with the engine that made it; or set hoodie.bucket.index.num.buckets.",
+            )
+        if self.config.clock == "commit" and clock_ms is None:
+            raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
+        self.storage.check_writable()
+        with spark.cached(df) as rows_once:
+            rows = self._count_and_check(rows_once, not_null, by_value)
+            action = f"writes a delta commit ({operation})"
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action) as held:
+                return self._locked_commit(rows_once, rows, operation, work, clock_ms, batch_id, held)
+
+    def _locked_commit(
+        self,
+        df: DataFrame,
+        rows: int,
+        operation: str,
+        work: _Work,
+        clock_ms: int | None,
+        batch_id: str | None,
+        held: HeldLock,
+    ) -> CommitResult:
+        clean_up(self.storage, self.layout, self.publisher, self._state())
+        state = self._state()
+        done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
+        if done is not None or (rows == 0 and clock_ms is None):
+            return CommitResult(done, 0, 0, 0, None, None)
+        if operation == "UPSERT":
+            state = self._evolved(state, df)
+        # Rows written into a group that a clustering or insert overwrite replaces would be lost with it.
+        replacing = state.timeline.pending(Action.REPLACE_COMMIT, Action.CLUSTERING)
+        for other in (*state.timeline.inflight_writes, *replacing):
+            raise Conflict(
+                f"{other.action} {other.timestamp} of another writer is unfinished.",
+                where=self.storage.base,
+                hint="Wait for it, or let that writer roll it back.",
+            )
+        refuse_missing(state)
+        self._check_index(state)
+        instant = self.publisher.new_instant(state.timeline)
+        extra = {WRITER: WRITER_NAME}
+        heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)
+        with heartbeats.beating(instant) as beat:
+            self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
+            try:
+                spec = self._spec(state, instant, clock_ms)
+                written = self._run(df, spec, work) if rows else []
+                self._delete_strays(instant, written)
+                self._still_ours(instant, beat, held)
+            except BaseException as error:
+                self._abandon(instant, error)
+                raise
+            extra |= {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag}
+            if clock_ms is not None:
+                extra[CLOCK_TIME] = str(clock_ms)
+            if batch_id is not None:
+                extra[BATCH_ID] = batch_id
+            stats = tuple(sorted((w.stat for w in written), key=lambda s: s.path))
+            self.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
+        return _result(instant, written)
+
+    def _still_ours(self, instant: str, beat: Beat, held: HeldLock) -> None:
+        """Raise `Conflict` where another engine took this process for dead and may have taken the write back."""
+        if self.config.writers == "locked":
+            held.check()
+            beat.check()
+        inflight = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+        if not self.storage.exists(inflight):
+            raise Conflict("Another engine took this write back.", where=f"{self.storage.base} {instant}")
+
+    def _spec(self, state: TableState, instant: str, clock_ms: int | None) -> WriteSpec:
+        column, unit = state.event_time_column
+        freshness = self.freshness_of(state)
+        now = clock_ms if clock_ms is not None else freshness.computed_at
+        latency = data_latency_ms(state)
+        return WriteSpec(
+            storage=self.storage,
+            config=self.config,
+            layout=self.layout,
+            instant=instant,
+            schema=state.schema,
+            avro_schema=state.avro_schema_with_meta,
+            column=column,
+            unit=unit,
+            targets=_targets(state),
+            watermark_ms=None if latency is None else now - latency,
+            freshness_ms=freshness.freshness,
+        )
+
+    def _run(self, df: DataFrame, spec: WriteSpec, work: _Work) -> list[Written]:
+        config = spec.config
+
+        def keyed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return keyed_batches(batches, config)
+
+        results = spark.map_groups(
+            self.session, df, keyed, _KEYED, (PARTITION, BUCKET), lambda batches, token: work(spec, batches, token)
+        )
+        return [written for part in results for written in part]
+
+    def _delete_strays(self, instant: str, written: list[Written]) -> None:
+        """Files of task attempts that did not count: every marked file that no result names."""
+        kept = {w.stat.path for w in written}
+        for path in marked_files(self.storage, instant):
+            if path not in kept:
+                self.storage.delete(path)
+
+    def _abandon(self, instant: str, error: BaseException) -> None:
+        """Take back an unfinished write, unless even that fails: then the next run does it."""
+        try:
+            self._delete_strays(instant, [])
+            self.publisher.withdraw_write(instant)
+        except (OSError, HudiAssetsError) as second:
+            error.add_note(f"The unfinished write {instant} is left for recover: {second}")
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()
+
+
+def _targets(state: TableState) -> dict[tuple[str, int], Target]:
+    targets = {}
+    for key in state.view.groups:
+        bucket = bucket_of(key[1])
+        slice_ = state.view.write_slice(key)
+        if bucket is not None and slice_ is not None:
+            plan = state.view.pending.get(key)
+            # The first version of such a slice is kept for the residue log, which its execution writes.
+            first = FIRST_CARRIED_OVER if plan is not None and RESIDUE in plan.extra_metadata else 1
+            targets[(key[0], bucket)] = Target(
+                file_id=key[1],
+                base_instant=slice_.base_instant,
+                next_version=max(first, slice_.next_log_version),
+                base_file=slice_.base_file.name if slice_.base_file else "",
+                log_files=tuple(log.name for log in slice_.log_files),
+                is_new=False,
+            )
+    return targets
+
+
+def _result(instant: str, written: list[Written]) -> CommitResult:
+    stats = [w.stat for w in written]
+    lows = [s.min_event_time for s in stats if s.min_event_time is not None]
+    highs = [s.max_event_time for s in stats if s.max_event_time is not None]
+    return CommitResult(
+        instant=instant,
+        rows=sum(s.num_writes or s.num_deletes for s in stats),
+        log_files=len(stats),
+        bytes_written=sum(s.size for s in stats),
+        min_event_time=min(lows, default=None),
+        max_event_time=max(highs, default=None),
+        late_records=sum(w.late_records for w in written),
+    )
