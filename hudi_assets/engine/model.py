@@ -48,12 +48,17 @@ class MergeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """One action on the timeline, in its latest state."""
+    """One action on the timeline, in its latest state.
+
+    `timestamp` is the requested time, which names it. `completion`: when it was completed, where the table's
+    version keeps that (8 and later); as text it orders with the timestamps.
+    """
 
     timestamp: str
     action: Action
     state: State
     file_name: str
+    completion: str | None = None
 
     @property
     def is_completed(self) -> bool:
@@ -96,9 +101,12 @@ class LogFile:
         return self.path.rsplit("/", 1)[-1]
 
     @property
-    def order(self) -> tuple[int, str]:
-        """Hudi's log order within a slice: version, then write token (HoodieLogFile's comparator)."""
-        return (self.version, self.write_token)
+    def order(self) -> tuple[str, int, str]:
+        """Hudi's log order within a slice: instant, version, write token (HoodieLogFile's comparator).
+
+        The instant is the slice's own on version 6; on later ones, that of the delta commit which wrote the file.
+        """
+        return (self.base_instant, self.version, self.write_token)
 
 
 @dataclass(frozen=True, slots=True)

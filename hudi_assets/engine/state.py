@@ -13,12 +13,13 @@ from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.reader import CommittedInstants, read_summary_from_headers, scan_summary
 from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile, Plan, State
 from hudi_assets.engine.schema import evolution
 from hudi_assets.engine.schema.schema_on_read import schema_on_read
 from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, TableConfig
-from hudi_assets.engine.slices.file_view import FileView, GroupKey, Layout, build_view
+from hudi_assets.engine.slices.file_view import FileView, GroupKey, build_view
 from hudi_assets.engine.storage import SCRATCH, FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import (
     BATCH_ID,
@@ -40,28 +41,26 @@ from hudi_assets.engine.timeline.memory import (
     write_memory,
 )
 from hudi_assets.engine.timeline.sealed import seal, unseal
-from hudi_assets.engine.writing.keys import bucket_of
+from hudi_assets.engine.timeline.settled import read_settled
 
 META_COLUMNS = avro_schema.META_COLUMNS
 PARTITION_FILE = ".hoodie_partition_metadata"
-# A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
-_MOST_BUCKETS = 100_000
 SUMMARIES = f"{SCRATCH}/event_times.json"
 # Archivers keep more completed writes than these, whatever their settings.
 _NEVER_ARCHIVED = 2
 
 
 @lru_cache(maxsize=20_000)
-def _commit(storage: Storage, path: str, size: int) -> CommitMetadata:
+def _commit(storage: Storage, layout: Layout, path: str, size: int) -> CommitMetadata:
     # A completed commit never changes, so a process reads each one once.
     del size
-    return CommitMetadata.from_json(storage.read(path), f"{storage.base}: {path}")
+    return read_settled(storage, path, lambda data: layout.decode_commit(data, f"{storage.base}: {path}"))
 
 
 @lru_cache(maxsize=1_000)
 def _plan(storage: Storage, path: str, timestamp: str, size: int) -> Plan:
     del size
-    return decode_plan(timestamp, storage.read(path), f"{storage.base}: {path}")
+    return read_settled(storage, path, lambda data: decode_plan(timestamp, data, f"{storage.base}: {path}"))
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class TableState:
     def commit(self, instant: Instant) -> CommitMetadata:
         """A completed write's metadata (deltacommit, commit, replacecommit)."""
         path = f"{self.layout.timeline_folder}/{instant.file_name}"
-        return _commit(self.storage, path, self.timeline_sizes.get(instant.file_name, 0))
+        return _commit(self.storage, self.layout, path, self.timeline_sizes.get(instant.file_name, 0))
 
     def plan(self, timestamp: str) -> Plan | None:
         """The compaction plan of an instant, pending or completed; None where there is no plan file."""
@@ -204,7 +203,37 @@ class TableState:
             plans=self.pending_plans,
             replaced=replaced,
             named=self._names,
+            completion_of=self.completion_of,
         )
+
+    def completion_of(self, instant: str) -> str | None:
+        """When a write was completed; its own time where that is archived and not known any more; None: it is not."""
+        known = self.timeline.completions.get(instant)
+        if known is not None or not self._archived(instant):
+            return known
+        return self._archived_completions.get(instant, instant)
+
+    def slice_instant(self, log: LogFile) -> str:
+        """The base instant of the slice that a log file belongs to, or did before it was deleted."""
+        opened = self._opened.get((log.partition, log.file_id), frozenset())
+        return next(iter(self.layout.cut(sorted(opened), [log], self.completion_of)))
+
+    @cached_property
+    def _opened(self) -> Mapping[GroupKey, frozenset[str]]:
+        """Base instants of all slices that files, commits or plans tell of."""
+        found = {k: {s.base_instant for s in slices} for k, slices in self.view_with_replaced.groups.items()}
+        for plan in self.pending_plans:
+            for op in plan.operations:
+                found.setdefault((op.partition, op.file_id), set()).add(plan.instant)
+        for instant, commit in self.commits_newest_first():
+            for stat in commit.stats:
+                if stat.log_version is None and stat.path:
+                    found.setdefault((stat.partition, stat.file_id), set()).add(instant.timestamp)
+        return {key: frozenset(instants) for key, instants in found.items()}
+
+    @cached_property
+    def _archived_completions(self) -> Mapping[str, str]:
+        return {}
 
     def _names(self, base: BaseFile) -> bool:
         """True where the commit of a base file's instant lists it."""
@@ -414,22 +443,6 @@ def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo
     for child in storage.list_directories(directory):
         if child.rsplit("/", 1)[-1] != ".hoodie":
             yield from _walk(storage, child)
-
-
-def refuse_other_indexes(state: TableState) -> None:
-    """Refuse a table whose file groups are no buckets.
-
-    Base files of ours have no bloom filter, which Hudi's bloom index reads at every write; and a row that
-    we write goes to its bucket.
-    """
-    for _, file_id in state.view.groups:
-        bucket = bucket_of(file_id)
-        if bucket is None or bucket >= _MOST_BUCKETS:
-            raise UnsupportedTable(
-                f"File group {file_id} is not a bucket's: the table's index is not the bucket index.",
-                where=state.storage.base,
-                hint="Only tables with hoodie.index.type=BUCKET are written and compacted yet.",
-            )
 
 
 def check_no_metadata_table(storage: Storage) -> None:

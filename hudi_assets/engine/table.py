@@ -23,7 +23,9 @@ from hudi_assets.engine.housekeeping.archive import Archiver, ArchiveResult
 from hudi_assets.engine.housekeeping.clean import Cleaner
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.housekeeping.savepoint import Savepoints
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.layout.v6 import LayoutV6
+from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.model import (
     CarryOver,
     CommitResult,
@@ -55,7 +57,6 @@ from hudi_assets.engine.settings.config import (
     TableConfig,
     read_config,
 )
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import missing_files
 from hudi_assets.engine.state import TableState, check_no_metadata_table
 from hudi_assets.engine.storage import Storage, open_storage
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_LAYOUTS: Mapping[int, Layout] = {6: LayoutV6()}
+_LAYOUTS: Mapping[int, Layout] = {6: LayoutV6(), 8: LayoutV8(8), 9: LayoutV8(9)}
 
 
 class HudiTable:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
+from hudi_assets.engine.compaction.placement import NewInstant
 from hudi_assets.engine.compaction.strategy import EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.freshness import compute_freshness
@@ -49,7 +50,7 @@ def really(view: FileView, strategy: EventTimeBased, threshold: int) -> CostPoin
     found = plan(
         view,
         replace(strategy, threshold=threshold),
-        instant="2",
+        placement=NewInstant("2"),
         partitions=sorted({key[0] for key in view.groups}),
         base_file_size=0,
         carry_over=lambda slice_, remain, instant: (),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.compaction.hudi_strategies import day_of, hudi_strategy
+from hudi_assets.engine.compaction.placement import NewInstant
 from hudi_assets.engine.compaction.strategy import CompactionStrategy, EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, NoPlan, Plan
@@ -45,7 +46,7 @@ def planned(strategy: CompactionStrategy, view: FileView, partitions: Sequence[s
     return plan(
         view,
         strategy,
-        instant="2",
+        placement=NewInstant("2"),
         partitions=sorted({key[0] for key in view.groups}) if partitions is None else partitions,
         base_file_size=120 * MB,
         carry_over=lambda slice_, remain, instant: (),

@@ -35,11 +35,13 @@ class MergeRule:
 
     `by_event_time`: the ordering field is the event-time field, in a form that sorts as the times do.
     `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
+    `finds_keys_in_base_files`: the index of the table's writers does (any but the bucket index).
     """
 
     mode: MergeMode
     by_event_time: bool
     keeps_tombstones: bool = False
+    finds_keys_in_base_files: bool = False
 
 
 def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
@@ -77,6 +79,9 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if any(s.rollbacks for s in known):
         return True
     taken = [s for s, take in zip(known, selected, strict=True) if take]
+    if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
+        # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
+        return True
     lows = [s.min_event_time for s, take in zip(known, selected, strict=True) if not take]
     lowest = min((-math.inf if low is None else low for low in lows), default=math.inf)
     if rule.mode is MergeMode.OVERWRITE_WITH_LATEST:

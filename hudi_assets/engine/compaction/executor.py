@@ -21,11 +21,12 @@ from hudi_assets.engine.concurrency.lock import EXECUTE, table_lock, write_lock
 from hudi_assets.engine.concurrency.stragglers import refuse_stragglers
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.indexes.table_index import bloom_filter_of
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, Plan
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
@@ -136,6 +137,7 @@ class CompactionExecutor:
             instant=plan.instant,
             avro_schema=past.avro_schema_with_meta,
             residue=self._residue(state, plan),
+            bloom=bloom_filter_of(state),
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
 

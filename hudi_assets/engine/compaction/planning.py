@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.compaction import strategy, triggers
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
+from hudi_assets.engine.compaction.placement import NewInstant, Placement, past_instant
 from hudi_assets.engine.compaction.residue import (
     FIRST_CARRIED_OVER,
     RESIDUE,
@@ -21,11 +22,12 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.freshness import watermark
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.indexes import table_index
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import refuse_missing
-from hudi_assets.engine.state import TableState, refuse_other_indexes
+from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms, local_date
@@ -50,7 +52,7 @@ class CompactionPlanner:
 
     def plan(self, threshold: int | None, *, dry_run: bool) -> Plan | NoPlan:
         """Choose at `threshold` (epoch ms; None for Hudi's strategies) and, unless it is a dry run, publish."""
-        if self.config.writers is None:
+        if self.config.writers is None and self.layout.carries_logs_over:
             raise InvalidInput(
                 "Nothing says how other engines write this table.",
                 where=self.storage.base,
@@ -68,39 +70,44 @@ class CompactionPlanner:
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 held.check()
-                self.publisher.publish_plan(chosen, guard, self.config.carry_over, still_alone)
+                self.publisher.publish_plan(chosen, guard or None, self.config.carry_over, still_alone)
             return chosen
 
     def _choose(self, state: TableState, threshold: int | None) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links."""
-        refuse_other_indexes(state)
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.
         unit = state.event_time_column[1] if settings.by_event_time else None
-        check_exact_split(self.config, unit, self.storage.base)
+        check_exact_split(self.config, unit, self.layout, self.storage.base)
+        table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
         held = triggers.hold_back(state.timeline, ignore=state.guards)
         if held is not None:
             return held, ""
-        guard = self.publisher.new_instant(state.timeline)
-        after = format_instant(instant_ms(guard, self.config.timezone) + 1, self.config.timezone)
+        now = self.publisher.new_instant(state.timeline)
+        after = format_instant(instant_ms(now, self.config.timezone) + 1, self.config.timezone)
         not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
         if not_due is not None:
             return not_due, ""
+        placement: Placement = NewInstant(after)
+        if not self.layout.carries_logs_over:
+            placement = past_instant(state.timeline, state.completion_of, self.config.timezone)
         # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
-        extra = {EVENT_TIME: state.event_time_tag, **plan_marks(self.config)} if settings.by_event_time else {}
+        extra = (
+            {EVENT_TIME: state.event_time_tag, **plan_marks(self.config, self.layout)} if settings.by_event_time else {}
+        )
         first = FIRST_CARRIED_OVER if RESIDUE in extra else 1
         chosen = strategy.plan(
             state.view,
             self._strategy(state, threshold),
-            instant=after,
+            placement=placement,
             partitions=sorted(state.listing),
             base_file_size=settings.base_file_size,
             carry_over=functools.partial(self.layout.carry_over, first=first),
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
-        return chosen, guard
+        return chosen, now if self.layout.carries_logs_over else ""
 
     def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:
         settings = self.config.compaction
@@ -120,8 +127,9 @@ class CompactionPlanner:
             self.config.compaction.io_bound,
             self.config.compaction.partition_bound,
             self.config.merging.mode,
-            keeps_tombstones(self.config),
+            keeps_tombstones(self.config, self.layout),
             self.config.merging.exact_split,
+            not table_index.has_bucket_index(state),
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
@@ -155,6 +163,8 @@ class CompactionPlanner:
         # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
         # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
         older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
+        if not self.layout.carries_logs_over and timeline.start is not None and plan.instant < timeline.start:
+            return f"the active timeline begins at {timeline.start} by now: instants before it were archived"
         if older and self.config.writers != "locked":
             return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
         return None

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of, to_micros
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.logs.delete_codec import encode_deletes
 from hudi_assets.engine.logs.reader import APPLIED_PROPERTY, count_deleted
@@ -41,7 +42,6 @@ from hudi_assets.engine.merging.merge import (
 from hudi_assets.engine.model import EventTimeRange, MergeMode, Operation
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline import compaction_plan
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
@@ -53,25 +53,36 @@ FIRST_CARRIED_OVER: Final = RESIDUE_VERSION + 1
 _APPLIED = EventTimeRange(None, None, "deletes that were merged into the base file already")
 
 
-def keeps_tombstones(config: TableConfig) -> bool:
-    """True where a partial compaction's deletes live on in a residue log."""
-    return config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
+def keeps_tombstones(config: TableConfig, layout: Layout) -> bool:
+    """True where a partial compaction's deletes live on in a residue log.
+
+    Where slices are cut by completion times there is none: a later compaction at a past instant would take it along,
+    and as of the instants between the two its records were lost (tried with 1.2.0).
+    """
+    return layout.carries_logs_over and config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
 
 
-def plan_marks(config: TableConfig) -> dict[str, str]:
+def plan_marks(config: TableConfig, layout: Layout) -> dict[str, str]:
     """What a plan's extra metadata says, so that its execution does what was planned."""
-    if not keeps_tombstones(config):
+    if not keeps_tombstones(config, layout):
         return {}
     return {RESIDUE: "true", **({EXACT_SPLIT: "true"} if config.merging.exact_split else {})}
 
 
-def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, where: str) -> None:
+def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: Layout, where: str) -> None:
     """Refuse an exact split where it cannot be right, by name; does nothing without one.
 
     `unit`: of the event times; None where another strategy than the event-time one plans.
     """
     if not config.merging.exact_split:
         return
+    if not layout.carries_logs_over:
+        raise InvalidInput(
+            f"{EXACT_SPLIT} is not possible on table version {layout.version}: slices are cut by completion times, so "
+            "the log file with the records above the threshold would not stay in the slice it was made for.",
+            where=where,
+            hint=f"Leave {EXACT_SPLIT} out; version 6 has it.",
+        )
     if unit is None:
         raise InvalidInput(f"{EXACT_SPLIT} needs the event-time strategy: another one has no threshold.", where=where)
     if not config.merging.ours:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hudi_assets.engine.compaction.closure import MergeRule, close
+from hudi_assets.engine.compaction.placement import Placement
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
 from hudi_assets.engine.settings.compaction import StrategyName
@@ -61,11 +62,13 @@ def filter_log_files(
     ordered_by_event_time: bool,
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
     keeps_tombstones: bool = False,
+    finds_keys_in_base_files: bool = False,
 ) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
     """(to compact, to remain) of a slice's log files, each in log order.
 
     `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field, in a form
     that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
+    `finds_keys_in_base_files`: the index of the table's writers does.
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
@@ -74,7 +77,8 @@ def filter_log_files(
     ]
     if not any(selected):
         return (), logs
-    selected = close(known, selected, MergeRule(mode, ordered_by_event_time, keeps_tombstones))
+    rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files)
+    selected = close(known, selected, rule)
     chosen = tuple(log for log, take in zip(logs, selected, strict=True) if take)
     remain = tuple(log for log, take in zip(logs, selected, strict=True) if not take)
     return chosen, remain
@@ -105,6 +109,10 @@ class CompactionStrategy(Protocol):
     def name(self) -> str: ...
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]: ...
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]: ...
+    def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
+        """`chosen` and what else of the slice must be taken with it, so that no answer changes."""
+        ...
+
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]: ...
     def threshold_of(self, left_out: Sequence[Candidate]) -> int:
         """The threshold that a plan without these may claim, epoch ms, or NO_THRESHOLD."""
@@ -132,6 +140,7 @@ class EventTimeBased:
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
     keeps_tombstones: bool = False
     exact_split: bool = False
+    finds_keys_in_base_files: bool = False
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
@@ -145,7 +154,17 @@ class EventTimeBased:
             ordered_by_event_time=self.ordered_by_event_time,
             mode=self.mode,
             keeps_tombstones=self.keeps_tombstones,
+            finds_keys_in_base_files=self.finds_keys_in_base_files,
         )
+
+    def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
+        known = [self.summaries[log.path] for log in slice_.log_files]
+        taken = close(
+            known,
+            [log in chosen for log in slice_.log_files],
+            MergeRule(self.mode, self.ordered_by_event_time, self.keeps_tombstones, self.finds_keys_in_base_files),
+        )
+        return tuple(log for log, take in zip(slice_.log_files, taken, strict=True) if take)
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Oldest event time first; a slice with unknown ones comes before all."""
@@ -198,6 +217,21 @@ def within_io(candidates: Sequence[Candidate], target_io: int) -> list[Candidate
     return taken
 
 
+def _settled(
+    slice_: FileSlice, chosen: tuple[LogFile, ...], strategy: CompactionStrategy, placement: Placement
+) -> tuple[LogFile, ...]:
+    """What the plan takes so that it can stand on the timeline and no answer changes; empty where it cannot."""
+    while chosen:
+        settled = placement.settle(slice_, chosen)
+        closed = strategy.closed(slice_, settled)
+        if set(closed) <= set(settled) or not settled:
+            return settled
+        if set(closed) <= set(chosen):
+            return ()  # it was tried: a write in progress is in the way
+        chosen = closed
+    return ()
+
+
 CarryOverNames = Callable[[FileSlice, tuple[LogFile, ...], str], tuple[CarryOver, ...]]
 
 
@@ -205,47 +239,66 @@ def plan(
     view: FileView,
     strategy: CompactionStrategy,
     *,
-    instant: str,
+    placement: Placement,
     partitions: Sequence[str],
     base_file_size: int,
     carry_over: CarryOverNames,
     extra_metadata: Mapping[str, str],
 ) -> Plan | NoPlan:
-    """The compaction plan at `instant`, or why there is none.
+    """The compaction plan, or why there is none.
 
     `partitions`: all of the table's. `base_file_size` (bytes) is what a slice without a base file is
     expected to write (hoodie.parquet.max.file.size).
     """
-    found = candidates(view, strategy, partitions, base_file_size)
+    found, held = candidates(view, strategy, placement, partitions, base_file_size)
     taken = strategy.order_and_filter(found)
     if not taken:
-        return NoPlan(strategy.nothing(view, found))
+        return NoPlan(_held_back(held) if held and not found else strategy.nothing(view, found))
+    instant, suited = placement.place([(one.slice_, one.chosen) for one in taken])
+    taken = [one for n, one in enumerate(taken) if n in suited]
     groups = {(one.partition, one.slice_.file_id) for one in taken}
     left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
     return Plan(
         instant,
-        strategy.threshold_of(left_out),
+        strategy.threshold_of([*left_out, *held]),
         tuple(_operation(one, carry_over(one.slice_, one.remain, instant)) for one in taken),
         strategy.name,
         dict(extra_metadata),
     )
 
 
+def _held_back(held: Sequence[Candidate]) -> str:
+    logs = sum(len(one.chosen) for one in held)
+    return f"{logs} log files are due, and a write in progress overlaps with them"
+
+
 def candidates(
-    view: FileView, strategy: CompactionStrategy, partitions: Sequence[str], base_file_size: int
-) -> list[Candidate]:
-    """What each file slice would give to a compaction, in the order of the strategy's partitions."""
+    view: FileView,
+    strategy: CompactionStrategy,
+    placement: Placement,
+    partitions: Sequence[str],
+    base_file_size: int,
+) -> tuple[list[Candidate], list[Candidate]]:
+    """What each file slice would give to a compaction, in the order of the strategy's partitions.
+
+    And what of it a write in progress holds back.
+    """
     by_partition: dict[str, list[FileSlice]] = {}
     for slice_ in view.latest:
         if slice_.log_files:
-            by_partition.setdefault(slice_.partition, []).append(slice_)
-    found = []
+            by_partition.setdefault(slice_.partition, []).append(placement.considered(slice_))
+    found, held = [], []
     for partition in strategy.filter_partition_paths(partitions):
         for slice_ in by_partition.get(partition, ()):
-            chosen, remain = strategy.filter_log_files(slice_)
-            if chosen:
-                found.append(Candidate(slice_, chosen, remain, metrics_of(slice_, chosen, base_file_size)))
-    return found
+            chosen, _ = strategy.filter_log_files(slice_)
+            settled = _settled(slice_, chosen, strategy, placement)
+            remain = tuple(log for log in slice_.log_files if log not in settled)
+            if settled:
+                found.append(Candidate(slice_, settled, remain, metrics_of(slice_, settled, base_file_size)))
+            late = tuple(log for log in chosen if log not in settled)
+            if late:
+                held.append(Candidate(slice_, late, remain, {}))
+    return found, held
 
 
 def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.avro import project as avro_project
 from hudi_assets.engine.compaction.residue import ResidueSpec, merge_and_leave, write_residue
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.indexes.bloom import BloomSettings, bloom_footer, key_range
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.reader import (
     NOT_READ_WIDER,
     CommittedInstants,
@@ -24,7 +25,6 @@ from hudi_assets.engine.logs.reader import (
 from hudi_assets.engine.merging.merge import KEY, LogRecords, merge
 from hudi_assets.engine.model import MergeMode, Operation, OperationResult
 from hudi_assets.engine.schema.required import with_stand_ins
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.publish import marker_path
@@ -84,6 +84,7 @@ class CompactionSpec:
     instant: str
     avro_schema: str  # with meta columns
     residue: ResidueSpec | None = None
+    bloom: BloomSettings | None = None  # of the filter in the base files' footers; None: they have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     )
     storage = spec.reader.storage
     storage.create(marker_path(spec.instant, path, "CREATE"), b"")
-    size = write_base_file(storage, path, rows, spec.avro_schema)
+    size = write_base_file(storage, path, rows, spec.avro_schema, spec.bloom)
     residue = write_residue(storage, left, spec.residue, op, name) if spec.residue and left else None
     stat = WriteStat(
         path=path,
@@ -142,17 +143,16 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     return Executed(result, stat, residue)
 
 
-def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: str) -> int:
+def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: str, bloom: BloomSettings | None) -> int:
     """Write a zstd Parquet base file with Hudi's footer keys; its size in bytes.
 
-    The keys are those of org.apache.hudi.avro.HoodieAvroWriteSupport, but for the bloom filter, which a
-    bucket index never reads, and Spark's own, for the calendar.
+    The keys are those of org.apache.hudi.avro.HoodieAvroWriteSupport, and Spark's own, for the calendar.
     """
-    bounds = pc.min_max(rows.column(KEY)).as_py()
+    keys = rows.column(KEY)
     footer = {
         "parquet.avro.schema": avro_schema,
-        "hoodie_min_record_key": bounds["min"] or "",
-        "hoodie_max_record_key": bounds["max"] or "",
+        **key_range(keys),
+        **(bloom_footer(keys, bloom) if bloom else {}),
         "org.apache.spark.version": _CALENDAR_OF_SPARK,
     }
     with storage.open_new(path) as file, pq.ParquetWriter(file, rows.schema, compression="zstd") as writer:

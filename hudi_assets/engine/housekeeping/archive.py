@@ -16,10 +16,10 @@ from hudi_assets.engine.housekeeping.archive_plan import Bounds, keep_of, plan_a
 from hudi_assets.engine.housekeeping.clean import refuse_unstated_writers
 from hudi_assets.engine.housekeeping.clean_plan import earliest_to_retain, retention
 from hudi_assets.engine.housekeeping.clean_state import inventory
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.settings.compaction import TriggerName, parse_compaction_settings
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.slices.orphans import remove_orphans
 from hudi_assets.engine.state import TableState
@@ -148,7 +148,7 @@ def _uncommitted(state: TableState) -> frozenset[str]:
     for partition, files in state.listing.items():
         for file in files:
             log, base = state.layout.parse_log_file(file, partition), state.layout.parse_base_file(file, partition)
-            instant = state.layout.slice_instant(log) if log else base.instant if base else None
+            instant = state.slice_instant(log) if log else base.instant if base else None
             if instant is not None and instant not in known and not state.timeline.is_committed(instant):
                 found.add(instant)
     return frozenset(found)

@@ -15,9 +15,9 @@ from hudi_assets.engine.housekeeping.clean_execute import (
 )
 from hudi_assets.engine.housekeeping.clean_plan import CleanPlan, Retention, plan_clean, retention
 from hudi_assets.engine.housekeeping.clean_state import inventory
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage

@@ -14,9 +14,9 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.housekeeping.clean import refuse_unstated_writers
 from hudi_assets.engine.housekeeping.clean_execute import SAVEPOINT_MARK, finish_cleans
 from hudi_assets.engine.housekeeping.clean_state import inventory, read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, FileSlice, State
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
@@ -188,4 +188,4 @@ def _slice_of(state: TableState, path: str) -> tuple[tuple[str, str], str] | Non
     if base is not None:
         return (partition, base.file_id), base.instant
     log = state.layout.parse_log_file(file, partition)
-    return ((partition, log.file_id), state.layout.slice_instant(log)) if log is not None else None
+    return ((partition, log.file_id), state.slice_instant(log)) if log is not None else None

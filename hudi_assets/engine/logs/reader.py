@@ -141,8 +141,8 @@ def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) 
         raise UnsupportedTable(error.what, where=path, hint=NOT_READ_WIDER) from error
 
 
-def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
-    """A whole Parquet file; CorruptTable where it is none.
+def read_parquet(source: pa.NativeFile | BinaryIO, columns: Sequence[str] | None = None) -> pa.Table:
+    """A whole Parquet file, or some columns of it; CorruptTable where it is none.
 
     On this thread alone: Spark's tasks are the parallelism, and pyarrow's reader threads can end the
     process when it exits.
@@ -150,7 +150,7 @@ def read_parquet(source: pa.NativeFile | BinaryIO) -> pa.Table:
     try:
         file = pq.ParquetFile(source)
         _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
-        table = file.read(use_threads=False)
+        table = file.read(columns=columns, use_threads=False)
         table.validate(full=True)  # text that is no UTF-8 would surface anywhere
         return table
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ import javaproperties
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.event_time.units import parse_latency
+from hudi_assets.engine.indexes.settings import INDEX_TYPE, IndexSettings, parse_index_settings
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.settings.compaction import CompactionSettings, parse_compaction_settings
 from hudi_assets.engine.settings.merging import (
@@ -27,6 +28,7 @@ from hudi_assets.engine.settings.merging import (
     new_merge_properties,
     parse_merge_settings,
 )
+from hudi_assets.engine.settings.versions import version_properties
 from hudi_assets.engine.storage import Storage
 
 PROPERTIES: Final = ".hoodie/hoodie.properties"
@@ -45,7 +47,6 @@ URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
-INDEX_TYPE: Final = "hoodie.index.type"
 
 _KEY_GENERATORS: Final = {
     (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
@@ -103,6 +104,7 @@ class TableConfig:
     buckets_given: bool
     compaction: CompactionSettings
     merging: MergeSettings
+    index: IndexSettings
     properties: Mapping[str, str] = field(repr=False, compare=False)
 
     @property
@@ -129,7 +131,7 @@ def new_table_properties(
     hive_style: bool,
     own: Mapping[str, str],
 ) -> dict[str, str]:
-    """The properties of a new table, as Apache Hudi 0.15 writes them, and our own beside them.
+    """The properties of a new table, as Apache Hudi writes them for its version, and our own beside them.
 
     `InvalidInput` where merge mode and ordering field do not go together.
     """
@@ -140,8 +142,7 @@ def new_table_properties(
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": "MERGE_ON_READ",
-        "hoodie.table.version": str(table_version),
-        "hoodie.timeline.layout.version": "1",
+        **version_properties(table_version),
         "hoodie.table.checksum": str(table_checksum("", name)),
         "hoodie.table.recordkey.fields": ",".join(record_key),
         "hoodie.table.partition.fields": ",".join(partition_fields),
@@ -150,10 +151,9 @@ def new_table_properties(
         "hoodie.table.create.schema": avro_schema,
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.table.cdc.enabled": "false",
-        "hoodie.archivelog.folder": "archived",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
-        **new_merge_properties(merge_mode, ordering_field),
+        **new_merge_properties(merge_mode, ordering_field, table_version),
         HIVE_STYLE: str(hive_style).lower(),
         URL_ENCODE: "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
@@ -254,6 +254,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         buckets_given=False,
         compaction=parse_compaction_settings(properties, where),
         merging=merging,
+        index=parse_index_settings(properties, where),
         properties=dict(properties),
     )
 

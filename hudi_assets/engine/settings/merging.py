@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.settings.versions import needs_payload_class, states_merge_mode, version_properties
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 ORDERING_FIELD: Final = "hoodie.table.precombine.field"
@@ -31,6 +32,7 @@ EVENT_TIME_MERGER_ID: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 COMMIT_TIME_MERGER_ID: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 _PAYLOAD_MERGER_ID: Final = "00000000-0000-0000-0000-000000000000"
 _MERGER_IDS: Final = (EVENT_TIME_MERGER_ID, COMMIT_TIME_MERGER_ID, _PAYLOAD_MERGER_ID)
+_STATED_MODES: Final = (MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value)
 _CHOICES: Final = {TABLE_SERVICES: ("shared", "ours"), EXACT_SPLIT: ("true", "false")}
 # Each of these changes which rows a merge leaves, in a way of its own.
 _REFUSED: Final = {
@@ -90,6 +92,8 @@ def _refuse(properties: Mapping[str, str], where: str) -> None:
 
 
 def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+    if states_merge_mode(properties):
+        return _stated_mode(properties, payload, where)
     stated = properties.get(MERGE_MODE, "").strip().upper()
     by_commit_time = COMMIT_TIME_MERGER_ID in (properties.get(MERGER_STRATEGY), properties.get(MERGE_STRATEGY_ID))
     if payload in EVENT_TIME_PAYLOADS:
@@ -112,6 +116,24 @@ def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
     )
 
 
+def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+    """The mode of versions 8 and 9; a payload class beside it has to be one that merges no other way."""
+    stated = properties.get(MERGE_MODE, "").strip().upper()
+    if payload and payload not in (*EVENT_TIME_PAYLOADS, OVERWRITE_PAYLOAD):
+        raise UnsupportedTable(
+            f"The table merges records by {payload}.",
+            where=where,
+            hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
+        )
+    if stated not in _STATED_MODES:
+        raise UnsupportedTable(
+            f"The table's merge mode is {stated or 'not stated'} ({MERGE_MODE}).",
+            where=where,
+            hint=f"Supported: {', '.join(_STATED_MODES)}.",
+        )
+    return MergeMode(stated)
+
+
 def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) -> str:
     if mode is MergeMode.COMMIT_TIME_ORDERING:
         return ""
@@ -125,24 +147,31 @@ def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) 
     return fields[0]
 
 
-def new_merge_properties(mode: MergeMode, ordering_field: str | None) -> dict[str, str]:
+def new_merge_properties(mode: MergeMode, ordering_field: str | None, version: int) -> dict[str, str]:
     """What a new table's properties say about merging; every release reads the same mode from it.
 
-    `InvalidInput` where mode and ordering field do not go together.
+    `InvalidInput` where mode and ordering field do not go together, or the version has no such mode.
     """
+    stated = states_merge_mode(version_properties(version))
+    if stated and mode is MergeMode.OVERWRITE_WITH_LATEST:
+        raise InvalidInput(
+            f"A table of version {version} has no merge mode {mode}.",
+            hint=f"It may be: {', '.join(_STATED_MODES)}. Version 6 has it.",
+        )
     if mode is MergeMode.COMMIT_TIME_ORDERING:
         if ordering_field:
             raise InvalidInput(
                 f"A table with {mode} takes no ordering field (got {ordering_field!r}).",
                 hint="With one, Hudi 0.15 would order log records by it. Give event_time_field for event times.",
             )
-        return {
-            PAYLOAD_CLASS: OVERWRITE_PAYLOAD,
-            MERGE_MODE: mode.value,
-            MERGER_STRATEGY: COMMIT_TIME_MERGER_ID,
-            MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID,
-        }
+        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if needs_payload_class(version) else {}
+        merger = {} if stated else {MERGER_STRATEGY: COMMIT_TIME_MERGER_ID}
+        return {**payloads, **merger, MERGE_MODE: mode.value, MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID}
     if not ordering_field:
         raise InvalidInput(f"A table with {mode} needs an ordering field.")
+    if stated:
+        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if needs_payload_class(version) else {}
+        ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}
+        return {**payloads, **ordering, MERGE_MODE: mode.value}
     payload = DEFAULT_PAYLOAD if mode is MergeMode.EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
     return {PAYLOAD_CLASS: payload, ORDERING_FIELD: ordering_field, MERGER_STRATEGY: EVENT_TIME_MERGER_ID}

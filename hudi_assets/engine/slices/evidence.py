@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.indexes.table_index import names_bucket
 from hudi_assets.engine.logs.codec import read_blocks
 from hudi_assets.engine.logs.reader import data_block_table
 from hudi_assets.engine.model import Action, FileSlice, Instant, Plan
@@ -25,12 +26,9 @@ from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.archived import archive_files, decode_archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import WRITES
-from hudi_assets.engine.writing.keys import bucket_of
 
 COMMIT_TIME = avro_schema.META_COLUMNS[0]
 _FIRST = ""
-# File ids of other indexes are random: few of them begin with three zeros and five digits.
-_MOST_BUCKETS = 100_000
 
 
 def history_of(state: TableState) -> History:
@@ -100,7 +98,7 @@ def _slice_of(state: TableState, path: str, partition: str) -> tuple[GroupKey, s
     file = FileInfo(path, 0)
     log = state.layout.parse_log_file(file, partition)
     if log is not None:
-        return (partition, log.file_id), state.layout.slice_instant(log), False
+        return (partition, log.file_id), state.slice_instant(log), False
     base = state.layout.parse_base_file(file, partition)
     return None if base is None else ((partition, base.file_id), base.instant, True)
 
@@ -181,8 +179,7 @@ def began_with(storage: Storage, slice_: FileSlice) -> bool:
     outside a bucket index an insert may also have rewritten an older file, so that proves nothing there.
     """
     if slice_.base_file is not None:
-        bucket = bucket_of(slice_.file_id)
-        if bucket is None or bucket >= _MOST_BUCKETS:
+        if not names_bucket(slice_.file_id):
             return False
         return _oldest_commit(storage, slice_.base_file.path) == slice_.base_instant
     return any(_has_rows_of(storage, log.path, slice_.base_instant) for log in slice_.log_files)

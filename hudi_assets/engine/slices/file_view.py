@@ -10,33 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
-from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, Plan, State
+from hudi_assets.engine.layout.seam import CompletionOf, Layout
+from hudi_assets.engine.model import BaseFile, FileSlice, LogFile, Plan
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.compaction_plan import residue_paths
 from hudi_assets.engine.timeline.instants import Timeline
 
 GroupKey = tuple[str, str]  # (partition, file id)
-
-
-class Layout(Protocol):
-    """The table-version seam: everything that depends on it is asked of this object."""
-
-    @property
-    def version(self) -> int: ...
-    @property
-    def timeline_folder(self) -> str: ...
-    def parse_instant(self, file_name: str) -> Instant | None: ...
-    def instant_path(self, timestamp: str, action: Action, state: State) -> str: ...
-    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None: ...
-    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None: ...
-    def base_file_name(self, file_id: str, token: str, instant: str) -> str: ...
-    def log_file_name(self, file_id: str, base_instant: str, version: int, token: str) -> str: ...
-    def slice_instant(self, log: LogFile) -> str: ...
-    def carry_over(
-        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
-    ) -> tuple[CarryOver, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -91,6 +72,7 @@ def build_view(
     plans: Iterable[Plan] = (),
     replaced: frozenset[GroupKey] = frozenset(),
     named: Callable[[BaseFile], bool] = lambda base: False,
+    completion_of: CompletionOf | None = None,
 ) -> FileView:
     """Cut slices out of a listing. `files`: partition → its files; `plans`: the pending compactions'.
 
@@ -101,15 +83,14 @@ def build_view(
     # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
     unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
     bases: dict[GroupKey, dict[str, BaseFile]] = {}
-    logs: dict[GroupKey, dict[str, list[LogFile]]] = {}
+    logs: dict[GroupKey, list[LogFile]] = {}
     for partition, listing in files.items():
         for file in listing:
             log = layout.parse_log_file(file, partition)
             if log is not None:
                 if log.path in unfinished:
                     continue
-                key = (partition, log.file_id)
-                logs.setdefault(key, {}).setdefault(layout.slice_instant(log), []).append(log)
+                logs.setdefault((partition, log.file_id), []).append(log)
                 continue
             base = layout.parse_base_file(file, partition)
             if base is not None and timeline.is_committed(base.instant):
@@ -122,7 +103,10 @@ def build_view(
         if key in replaced:
             continue
         plan = pending.get(key)
-        slices = _slices(key, bases.get(key, {}), logs.get(key, {}), timeline, plan)
+        found = bases.get(key, {})
+        starts = sorted({*found, plan.instant} if plan is not None else found)
+        cut = layout.cut(starts, logs.get(key, ()), completion_of or timeline.completions.get)
+        slices = _slices(key, found, cut, timeline, plan)
         if slices:
             groups[key] = slices
     return FileView(groups, pending)

@@ -23,7 +23,7 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.logs.codec import CONTENT_VERSION, BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.timeline.clean_metadata import STRING, STRINGS, map_of, optional, record
+from hudi_assets.engine.timeline.avro_record import STRING, STRINGS, map_of, optional, record
 
 ARCHIVED: Final = ".hoodie/archived"
 _FILE: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[\d-]+)?")

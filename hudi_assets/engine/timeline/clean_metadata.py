@@ -4,40 +4,29 @@ HoodieSavepointMetadata (org.apache.hudi.avro.model), as Hudi 0.15 writes them i
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import fastavro
-
-from hudi_assets.engine.avro.container import checked
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.housekeeping.clean_plan import CleaningPolicy, CleanPlan
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.slices.paths import inside_folder, inside_table
+from hudi_assets.engine.timeline.avro_record import (
+    STRING,
+    STRINGS,
+    decode,
+    encode,
+    map_of,
+    optional,
+    record,
+    version_field,
+)
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 SAVEPOINTED: Final = "savepointed_timestamps"
 _WRITER_NAME: Final = "hudi-assets"
 _VERSION: Final = 2
-
-STRING: Final = {"type": "string", "avro.java.string": "String"}
-STRINGS: Final = {"type": "array", "items": STRING}
-_VERSION_FIELD: Final = {"name": "version", "type": ["int", "null"], "default": 1}
-
-
-def map_of(values: object) -> dict[str, object]:
-    return {"type": "map", "values": values, "avro.java.string": "String"}
-
-
-def optional(name: str, type_: object) -> dict[str, object]:
-    return {"name": name, "type": ["null", type_], "default": None}
-
-
-def record(name: str, fields: list[dict[str, object]]) -> dict[str, object]:
-    return {"type": "record", "name": name, "namespace": "org.apache.hudi.avro.model", "fields": fields}
-
 
 CLEANER_PLAN: Final = record(
     "HoodieCleanerPlan",
@@ -52,7 +41,7 @@ CLEANER_PLAN: Final = record(
         {"name": "lastCompletedCommitTimestamp", "type": STRING, "default": ""},
         {"name": "policy", "type": STRING},
         optional("filesToBeDeletedPerPartition", map_of(STRINGS)),
-        _VERSION_FIELD,
+        version_field(),
         optional(
             "filePathsToBeDeletedPerPartition",
             map_of(
@@ -93,7 +82,7 @@ CLEAN_METADATA: Final = record(
                 )
             ),
         },
-        _VERSION_FIELD,
+        version_field(),
         optional("bootstrapPartitionMetadata", map_of("org.apache.hudi.avro.model.HoodieCleanPartitionMetadata")),
         optional("extraMetadata", map_of(STRING)),
     ],
@@ -113,7 +102,7 @@ SAVEPOINT_METADATA: Final = record(
                 )
             ),
         },
-        _VERSION_FIELD,
+        version_field(),
     ],
 )
 
@@ -153,26 +142,6 @@ class Savepoint:
     user: str = ""
     comment: str = ""
     created_ms: int = 0
-
-
-def encode(schema: Mapping[str, object], value: Mapping[str, Any]) -> bytes:
-    """One record as an Avro container file."""
-    out = io.BytesIO()
-    fastavro.writer(out, fastavro.parse_schema(dict(schema)), [value])
-    return out.getvalue()
-
-
-def decode(data: bytes, where: str) -> dict[str, Any]:
-    """The one record of an Avro container file, in its writer's schema."""
-    try:
-        records = list(fastavro.reader(io.BytesIO(checked(data, "timeline file", where))))
-    except CorruptTable:
-        raise
-    except Exception as error:  # fastavro raises many kinds on damaged bytes
-        raise CorruptTable(f"A timeline file cannot be parsed: {error}.", where=where) from error
-    if len(records) != 1 or not isinstance(records[0], dict):
-        raise CorruptTable("A timeline file does not hold one record.", where=where)
-    return records[0]
 
 
 # ---------------------------------------------------------------------------------------------- cleans

@@ -166,17 +166,23 @@ class CommitMetadata:
         text = self.extra.get(CLOCK_TIME)
         return int(text) if text is not None else None
 
-    def to_json(self) -> bytes:
+    def to_body(self) -> dict[str, Any]:
+        """HoodieCommitMetadata's fields; HoodieReplaceCommitMetadata's where file groups are replaced."""
         by_partition: dict[str, list[dict[str, Any]]] = {}
         for stat in self.stats:
             by_partition.setdefault(stat.partition, []).append(stat.to_json())
-        body = {
+        body: dict[str, Any] = {
             "partitionToWriteStats": by_partition,
             "compacted": self.compacted,
             "extraMetadata": dict(self.extra),
             "operationType": self.operation,
         }
-        return json.dumps(body, indent=1).encode()
+        if self.replaced:
+            body["partitionToReplaceFileIds"] = {p: list(ids) for p, ids in self.replaced.items()}
+        return body
+
+    def to_json(self) -> bytes:
+        return json.dumps(self.to_body(), indent=1).encode()
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> CommitMetadata:
@@ -185,6 +191,14 @@ class CommitMetadata:
             return cls("UNKNOWN", ())
         try:
             body = _typed(json.loads(data), dict, "the file") or {}
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(error, where) from error
+        return cls.of_body(body, where)
+
+    @classmethod
+    def of_body(cls, body: Mapping[str, Any], where: str) -> CommitMetadata:
+        """A commit from its fields, whichever file format they were in. Raises `CorruptTable`."""
+        try:
             stats = tuple(
                 WriteStat.from_json(_typed(stat, dict, "a write stat") or {})
                 for group in _mapping(body, "partitionToWriteStats").values()
@@ -207,13 +221,17 @@ class CommitMetadata:
                 },
             )
         except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptTable(
-                f"A commit file cannot be parsed: {error}.",
-                where=where,
-                hint="Restore the file, or roll the instant back with Hudi.",
-            ) from error
+            raise _unreadable(error, where) from error
         except CorruptTable as error:
             raise CorruptTable(error.what, where=f"{where}, {error.where}") from error
+
+
+def _unreadable(error: Exception, where: str) -> CorruptTable:
+    return CorruptTable(
+        f"A commit file cannot be parsed: {error}.",
+        where=where,
+        hint="Restore the file, or roll the instant back with Hudi.",
+    )
 
 
 def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:

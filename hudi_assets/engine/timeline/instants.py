@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -55,6 +55,13 @@ class Timeline:
             return True
         return self.start is not None and timestamp < self.start
 
+    @cached_property
+    def completions(self) -> Mapping[str, str]:
+        """Completed write → when it was completed; where the version does not say, its own time."""
+        return {
+            i.timestamp: i.completion or i.timestamp for i in self.instants if i.is_completed and i.action in WRITES
+        }
+
     def completed(self, *actions: Action) -> tuple[Instant, ...]:
         return tuple(i for i in self.instants if i.is_completed and i.action in actions)
 
@@ -76,7 +83,8 @@ class Timeline:
 
     @property
     def last(self) -> str | None:
-        return self.instants[-1].timestamp if self.instants else None
+        """The newest time on the timeline: a later instant is after everything that is on it."""
+        return max((i.completion or i.timestamp for i in self.instants), default=None)
 
     @property
     def last_write(self) -> str | None:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
-from hudi_assets.engine.timeline.instants import Timeline, format_instant
+from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
 
 log = logging.getLogger(__name__)
 TEMP = ".hoodie/.temp"
@@ -54,17 +54,48 @@ class Publisher:
         while format_instant(self.now_ms(), self.timezone) < instant:
             time.sleep(0.001)
 
+    # -- completing -------------------------------------------------------------------------------
+
+    def complete(self, instant: str, action: Action, content: bytes) -> None:
+        """Make an instant completed. Raises `Conflict` where it is already: another process was first.
+
+        Where completed instants are named by their completion times too, no exclusive create tells: then the
+        caller holds a lock under which nobody else completes this instant.
+        """
+        completion = None
+        if self.layout.has_completion_times:
+            timeline = self.read_timeline()
+            if self.completed_path(timeline, instant, action) is not None:
+                raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
+            completion = self.new_instant(timeline)
+        self.storage.create(self.layout.instant_path(instant, action, State.COMPLETED, completion), content)
+
+    def complete_once(self, instant: str, action: Action, content: bytes) -> None:
+        """As `complete`, for what is done again after a crash: nothing where it is completed already."""
+        if self.completed_path(self.read_timeline(), instant, action) is None:
+            self.complete(instant, action, content)
+
+    def read_timeline(self) -> Timeline:
+        """The timeline as it is listed now."""
+        listing = self.storage.list_files(self.layout.timeline_folder)
+        return Timeline(latest_states(i for i in map(self.layout.parse_instant, (f.name for f in listing)) if i))
+
+    def completed_path(self, timeline: Timeline, instant: str, action: Action) -> str | None:
+        """The file of a completed instant; None where it is not completed. A compaction completes as a commit."""
+        kinds = {action, Action.COMMIT} if action is Action.COMPACTION else {action}
+        found = (i for i in timeline.instants if i.timestamp == instant and i.is_completed and i.action in kinds)
+        return next((f"{self.layout.timeline_folder}/{i.file_name}" for i in found), None)
+
     # -- delta commits ----------------------------------------------------------------------------
 
     def begin_write(self, instant: str, inflight: CommitMetadata) -> None:
-        path = self.layout.instant_path
+        path, content = self.layout.instant_path, self.layout.encode_commit(inflight)
         # Java leaves this one empty and never reads it; ours says whose it is.
-        self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), inflight.to_json())
-        self.storage.create(path(instant, Action.DELTA_COMMIT, State.INFLIGHT), inflight.to_json())
+        self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), content)
+        self.storage.create(path(instant, Action.DELTA_COMMIT, State.INFLIGHT), content)
 
     def commit_write(self, instant: str, metadata: CommitMetadata) -> None:
-        path = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.COMPLETED)
-        self.storage.create(path, metadata.to_json())
+        self.complete(instant, Action.DELTA_COMMIT, self.layout.encode_commit(metadata))
         self.forget_markers(instant)
 
     def withdraw_write(self, instant: str) -> None:
@@ -157,7 +188,7 @@ class Publisher:
             self.storage.create(path, b"")
 
     def commit_compaction(self, instant: str, metadata: CommitMetadata) -> None:
-        self.storage.create(self.layout.instant_path(instant, Action.COMPACTION, State.COMPLETED), metadata.to_json())
+        self.complete(instant, Action.COMPACTION, self.layout.encode_commit(metadata))
         self.forget_markers(instant)
 
 

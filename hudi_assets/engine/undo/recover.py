@@ -5,9 +5,9 @@ from __future__ import annotations
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
 from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.housekeeping.clean_execute import finish_pending as finish_cleans
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.orphans import remove_orphans
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import SCRATCH, Storage

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, Instant, State
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.publish import Publisher
@@ -88,7 +88,7 @@ class RestoreExecutor:
         rollbacks = [i for i in state.timeline.completed(Action.ROLLBACK) if i.timestamp > plan.savepoint]
         taken_ms = round((time.monotonic() - started) * 1000)
         metadata = encode_restore_metadata(instant, plan, self._done(plan, rollbacks), taken_ms)
-        self.storage.create(self.layout.instant_path(instant, Action.RESTORE, State.COMPLETED), metadata)
+        self.publisher.complete(instant, Action.RESTORE, metadata)
         for rollback in rollbacks:
             self._forget(rollback)
         return RestoreResult(plan.savepoint, instant, tuple(one.timestamp for one in plan.instants))
@@ -123,15 +123,16 @@ class RestoreExecutor:
         wanted = {one.timestamp for one in plan.instants}
         done: dict[str, Mapping[str, Any]] = {}
         for rollback in rollbacks:
-            path = self.layout.instant_path(rollback.timestamp, Action.ROLLBACK, State.COMPLETED)
+            path = f"{self.layout.timeline_folder}/{rollback.file_name}"
             record = decode_rollback_metadata(self.storage.read(path), f"{self.storage.base}: {path}")
             done |= {timestamp: record for timestamp in record["commitsRollback"] if timestamp in wanted}
         return done
 
     def _forget(self, rollback: Instant) -> None:
         # The completed file last: without it a rollback counts as pending.
-        for state in (State.REQUESTED, State.INFLIGHT, State.COMPLETED):
+        for state in (State.REQUESTED, State.INFLIGHT):
             self.storage.delete(self.layout.instant_path(rollback.timestamp, Action.ROLLBACK, state))
+        self.storage.delete(f"{self.layout.timeline_folder}/{rollback.file_name}")
 
 
 def finish_restores(state: TableState, publisher: Publisher, read: Callable[[], TableState]) -> tuple[str, ...]:

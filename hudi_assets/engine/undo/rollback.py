@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import encode_rollback_block, read_headers
 from hudi_assets.engine.model import Action, Instant, LogFile, State
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import SUMMARIES, TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
@@ -81,8 +81,7 @@ class RollbackExecutor:
         blocks = self._take_out(instant, plan)
         taken_ms = round((time.monotonic() - started) * 1000)
         record = rollback_record(instant, plan, blocks, taken_ms, self.storage.uri)
-        completed = self.layout.instant_path(instant, Action.ROLLBACK, State.COMPLETED)
-        self._create_once(completed, encode_rollback_metadata(record))
+        self.publisher.complete_once(instant, Action.ROLLBACK, encode_rollback_metadata(record))
         self.publisher.forget_markers(target.timestamp)
         return RollbackResult(
             instant=target.timestamp,
@@ -100,8 +99,8 @@ class RollbackExecutor:
     def _revert_to_inflight(self, plan: RollbackPlan) -> None:
         """Hide a completed instant from every reader; its inflight file stays until its files are gone."""
         action = _timeline_action(plan.target.action)
-        completed = self.layout.instant_path(plan.target.timestamp, action, State.COMPLETED)
-        if self.storage.exists(completed):
+        completed = self.publisher.completed_path(self.publisher.read_timeline(), plan.target.timestamp, action)
+        if completed is not None:
             self._create_once(self.layout.instant_path(plan.target.timestamp, action, State.INFLIGHT), b"")
             self.storage.delete(completed)
 

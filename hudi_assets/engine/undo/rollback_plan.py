@@ -11,12 +11,12 @@ from itertools import groupby
 
 from hudi_assets.engine.compaction.residue import RESIDUE, residue_path
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import read_headers
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.timeline.commit_metadata import WRITER, CommitMetadata
+from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.publish import TEMP, marked_files
 from hudi_assets.engine.timeline.rollback_metadata import InstantInfo, RollbackPlan, RollbackRequest
 
@@ -24,7 +24,7 @@ from hudi_assets.engine.timeline.rollback_metadata import InstantInfo, RollbackP
 def is_ours(state: TableState, instant: Instant) -> bool:
     """True where an unfinished write's own file says that this project began it."""
     path = f"{state.layout.timeline_folder}/{instant.file_name}"
-    return WRITER in CommitMetadata.from_json(state.storage.read(path), path).extra
+    return WRITER in state.layout.decode_commit(state.storage.read(path), path).extra
 
 
 def plan_write_rollback(state: TableState, target: Instant) -> RollbackPlan:

@@ -11,10 +11,10 @@ from hudi_assets.engine.concurrency.lock import EXECUTE, HeldLock, table_lock, w
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.housekeeping.clean_execute import finish_cleans
 from hudi_assets.engine.housekeeping.clean_state import read_savepoints
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.slices.evidence import whole_from
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WRITER

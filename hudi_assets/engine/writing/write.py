@@ -23,6 +23,7 @@ from hudi_assets.engine.avro import codec as avro_codec
 from hudi_assets.engine.avro import project as avro_project
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, range_of, to_micros
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, with_min_event_time
 from hudi_assets.engine.logs.delete_codec import DeleteRecord, encode_deletes
 from hudi_assets.engine.logs.reader import count_deleted
@@ -31,7 +32,6 @@ from hudi_assets.engine.merging.merge import KEY, deletes_in_commit_order
 from hudi_assets.engine.model import EventTimeRange, MergeMode
 from hudi_assets.engine.schema.required import with_stand_ins
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.state import META_COLUMNS, PARTITION_FILE
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
@@ -46,10 +46,11 @@ _COMMIT_ORDER = EventTimeRange(None, None, "deletes in commit order have no even
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a file group's next log files go."""
+    """Where a file group's next log files go: to the slice of `base_instant`, `log_instant` in their names."""
 
     file_id: str
     base_instant: str
+    log_instant: str
     next_version: int
     base_file: str
     log_files: tuple[str, ...]
@@ -78,7 +79,7 @@ class WriteSpec:
             return known
         # Derived, not random: a task that runs again names the same file group.
         token = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.instant}/{partition}/{bucket}"))
-        return Target(bucket_file_id(bucket, token), self.instant, 1, "", (), True)
+        return Target(bucket_file_id(bucket, token), self.instant, self.instant, 1, "", (), True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTim
 
 def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes) -> WriteStat:
     version = target.next_version + number
-    name = spec.layout.log_file_name(target.file_id, target.base_instant, version, token)
+    name = spec.layout.log_file_name(target.file_id, target.log_instant, version, token)
     path = f"{partition}/{name}" if partition else name
     spec.storage.create(marker_path(spec.instant, path, "APPEND"), b"")
     spec.storage.create(path, block)

@@ -14,14 +14,15 @@ from hudi_assets.engine.concurrency.heartbeat import Beat, Heartbeats
 from hudi_assets.engine.concurrency.lock import HeldLock, write_lock
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
 from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.indexes.table_index import refuse_writes
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.merging.merge import KEY
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.schema import evolution
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.file_view import Layout
 from hudi_assets.engine.slices.missing import refuse_missing
-from hudi_assets.engine.state import META_COLUMNS, TableState, refuse_other_indexes
+from hudi_assets.engine.state import META_COLUMNS, TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from hudi_assets.engine.timeline.publish import Publisher, marked_files
@@ -133,7 +134,7 @@ class Writer:
 
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
-        refuse_other_indexes(state)
+        refuse_writes(state)
         groups = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
         if not self.config.buckets_given or not groups:
             return
@@ -250,7 +251,7 @@ class Writer:
             avro_schema=state.avro_schema_with_meta,
             column=column,
             unit=unit,
-            targets=_targets(state),
+            targets=_targets(state, instant),
             watermark_ms=None if latency is None else now - latency,
             freshness_ms=freshness.freshness,
         )
@@ -286,7 +287,7 @@ def _chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def _targets(state: TableState) -> dict[tuple[str, int], Target]:
+def _targets(state: TableState, instant: str) -> dict[tuple[str, int], Target]:
     targets = {}
     for key in state.view.groups:
         bucket = bucket_of(key[1])
@@ -295,10 +296,12 @@ def _targets(state: TableState) -> dict[tuple[str, int], Target]:
             plan = state.view.pending.get(key)
             # The first version of such a slice is kept for the residue log, which its execution writes.
             first = FIRST_CARRIED_OVER if plan is not None and RESIDUE in plan.extra_metadata else 1
+            log_instant, version = state.layout.new_log(slice_, instant)
             targets[(key[0], bucket)] = Target(
                 file_id=key[1],
                 base_instant=slice_.base_instant,
-                next_version=max(first, slice_.next_log_version),
+                log_instant=log_instant,
+                next_version=max(first, version),
                 base_file=slice_.base_file.name if slice_.base_file else "",
                 log_files=tuple(log.name for log in slice_.log_files),
                 is_new=False,

@@ -1,0 +1,70 @@
+"""Which kind of index a table's writers use, told by its file groups, and what follows from it.
+
+Hudi keeps the index type in no property of the table: it is each writer's setting. But the bucket index names its
+file groups after their buckets, and every other index gives them random names.
+"""
+
+from __future__ import annotations
+
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.indexes.bloom import BloomSettings
+from hudi_assets.engine.indexes.settings import BUCKET, INDEX_TYPE
+from hudi_assets.engine.settings.merging import EXACT_SPLIT
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.writing.keys import bucket_of
+
+# A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
+_MOST_BUCKETS = 100_000
+_SURE = 2  # so many file groups are not all named like buckets by chance
+
+
+def names_bucket(file_id: str) -> bool:
+    """True for a file id that the bucket index gives."""
+    bucket = bucket_of(file_id)
+    return bucket is not None and bucket < _MOST_BUCKETS
+
+
+def has_bucket_index(state: TableState) -> bool:
+    """True where every file group is a bucket's, surely or by the settings' word, and they do not say otherwise."""
+    stated, groups = state.config.index.type, state.view.groups
+    return _may_have_bucket_index(state) and (stated == BUCKET or not groups or len(groups) >= _SURE)
+
+
+def _may_have_bucket_index(state: TableState) -> bool:
+    if state.config.index.type not in (None, BUCKET):
+        return False
+    return all(names_bucket(file_id) for _, file_id in state.view.groups)
+
+
+def bloom_filter_of(state: TableState) -> BloomSettings | None:
+    """The filter that a new base file carries; None: none, as a bucket index never asks for it."""
+    settings = state.config.index
+    enabled = not has_bucket_index(state) if settings.bloom_enabled is None else settings.bloom_enabled
+    return settings.bloom if enabled else None
+
+
+def check_exact_split(state: TableState) -> None:
+    """Refuse an exact split where an index finds keys in base files only.
+
+    A key whose older rows are deleted would be in the residue log alone, and Hudi's writer would insert it again.
+    """
+    if state.config.merging.exact_split and not has_bucket_index(state):
+        raise InvalidInput(
+            f"{EXACT_SPLIT} needs the bucket index: other indexes look for keys in base files only.",
+            where=state.storage.base,
+            hint=f"Leave {EXACT_SPLIT} out: the read-optimized view then also holds newer records.",
+        )
+
+
+def refuse_writes(state: TableState) -> None:
+    """Refuse to write a table whose file groups are no buckets: a row that we write goes to its bucket."""
+    stated = state.config.index.type
+    if _may_have_bucket_index(state):
+        return
+    other = next((file_id for _, file_id in state.view.groups if not names_bucket(file_id)), None)
+    because = f"file group {other} is not a bucket's" if other else f"{INDEX_TYPE}={stated}"
+    raise UnsupportedTable(
+        f"Only tables with the bucket index are written ({because}).",
+        where=state.storage.base,
+        hint="Let the engine that wrote it go on writing it: compacting, cleaning and reading it here is supported.",
+    )

@@ -1,0 +1,66 @@
+"""Names of base and log files, the same in every table version (org.apache.hudi.common.fs.FSUtils).
+
+The instant in a log file's name is its slice's base instant on version 6, its delta commit's on 8 and 9.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
+from hudi_assets.engine.model import BaseFile, LogFile
+from hudi_assets.engine.storage import FileInfo
+
+_BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet", re.ASCII)
+_LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII)
+# Data files of kinds that are not read: passed over, their rows would be missing.
+_OTHER_FILES = {
+    "change data (.cdc log files)": re.compile(r"\.[^_]+_\d{14,17}\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII),
+    "ORC base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.orc", re.ASCII),
+    "HFile base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.hfile", re.ASCII),
+}
+
+
+def parse_base_file(file: FileInfo, partition: str) -> BaseFile | None:
+    match = _BASE.fullmatch(file.name)
+    if match is None:
+        _refuse_other(file)
+        return None
+    _refuse_outside(file)
+    return BaseFile(file.path, partition, match["file_id"], match["instant"], match["token"], file.size)
+
+
+def parse_log_file(file: FileInfo, partition: str) -> LogFile | None:
+    match = _LOG.fullmatch(file.name)
+    if match is None:
+        return None
+    _refuse_outside(file)
+    return LogFile(
+        path=file.path,
+        partition=partition,
+        file_id=match["file_id"],
+        base_instant=match["instant"],
+        version=int(match["version"]),
+        write_token=match["token"] or "",
+        size=file.size,
+        original=file.link_target or file.path,
+    )
+
+
+def base_file_name(file_id: str, token: str, instant: str) -> str:
+    return f"{file_id}_{token}_{instant}.parquet"
+
+
+def log_file_name(file_id: str, instant: str, version: int, token: str) -> str:
+    return f".{file_id}_{instant}.log.{version}_{token}"
+
+
+def _refuse_other(file: FileInfo) -> None:
+    for kind, pattern in _OTHER_FILES.items():
+        if pattern.fullmatch(file.name):
+            raise UnsupportedTable(f"The table holds {kind}, which are not supported.", where=file.path)
+
+
+def _refuse_outside(file: FileInfo) -> None:
+    if file.link_target is not None and file.link_target.startswith(("/", "../")):
+        raise CorruptTable("A symbolic link leads out of the table.", where=f"{file.path} → {file.link_target}")

@@ -1,0 +1,85 @@
+"""The table-version seam: everything that depends on a table's version is asked of this object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+
+CompletionOf = Callable[[str], str | None]
+"""A delta commit's instant → when it was completed; None while it is not, or where nothing is known of it."""
+
+
+class Layout(Protocol):
+    """How a version names files and instants, cuts slices, and writes what is on the timeline."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def timeline_folder(self) -> str: ...
+
+    @property
+    def carries_logs_over(self) -> bool:
+        """True where a log file names its slice: a remaining one enters the new slice under another name.
+
+        Else slices are cut by completion times: a compaction is planned at a past instant, and what was
+        requested after it is in the new slice by itself.
+        """
+        ...
+
+    # -- timeline ---------------------------------------------------------------------------------
+
+    def parse_instant(self, file_name: str) -> Instant | None:
+        """A timeline file's name as an instant; None for any other file in the folder."""
+        ...
+
+    def instant_path(self, timestamp: str, action: Action, state: State, completion: str | None = None) -> str:
+        """Where an instant's state is written. A compaction completes as a commit.
+
+        `completion` is asked for of a completed one where `has_completion_times`.
+        """
+        ...
+
+    @property
+    def has_completion_times(self) -> bool: ...
+
+    def encode_commit(self, metadata: CommitMetadata) -> bytes: ...
+
+    def decode_commit(self, data: bytes, where: str) -> CommitMetadata: ...
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None: ...
+
+    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None: ...
+
+    def base_file_name(self, file_id: str, token: str, instant: str) -> str: ...
+
+    def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str: ...
+
+    def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
+        """The instant in the name, and the least version, of a log file that a delta commit adds to a slice."""
+        ...
+
+    # -- slices -----------------------------------------------------------------------------------
+
+    def cut(
+        self, bases: Sequence[str], logs: Sequence[LogFile], completion_of: CompletionOf
+    ) -> Mapping[str, list[LogFile]]:
+        """A file group's log files by the base instant of their slice.
+
+        `bases`: instants of its committed base files and of the compaction that is pending for it, ascending.
+        """
+        ...
+
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
+    ) -> tuple[CarryOver, ...]:
+        """Names under which the remaining logs show in the slice at `instant`; none where they need no name."""
+        ...

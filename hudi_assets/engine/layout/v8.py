@@ -1,0 +1,122 @@
+"""Table versions 8 and 9: a timeline with completion times, and slices that are cut by them.
+
+Names from InstantFileNameGeneratorV2, slices from HoodieFileGroup (Hudi 1.x). A log file carries its delta
+commit's instant and belongs to the slice of the greatest base instant at or below that commit's completion.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hudi_assets.engine.layout import names
+from hudi_assets.engine.layout.seam import CompletionOf
+from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+from hudi_assets.engine.timeline.instants import is_instant
+
+_ACTIONS = {a.value: a for a in Action}
+_COMPLETES_AS = {
+    Action.COMPACTION: Action.COMMIT,
+    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
+    Action.CLUSTERING: Action.REPLACE_COMMIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutV8:
+    """The table-version seam, as versions 8 and 9 answer it."""
+
+    version: int = 8
+    timeline_folder: str = ".hoodie/timeline"
+    carries_logs_over: bool = False
+    has_completion_times: bool = True
+
+    # -- timeline ---------------------------------------------------------------------------------
+
+    def parse_instant(self, file_name: str) -> Instant | None:
+        parts = file_name.split(".")
+        timestamp, _, completion = parts[0].partition("_")
+        if not is_instant(timestamp) or not 2 <= len(parts) <= 3:
+            return None
+        if completion:
+            action = _ACTIONS.get(parts[1])
+            if len(parts) != 2 or not is_instant(completion) or action is None:
+                return None
+            return Instant(timestamp, action, State.COMPLETED, file_name, completion)
+        if parts[1:] == [State.INFLIGHT.value]:
+            return Instant(timestamp, Action.COMMIT, State.INFLIGHT, file_name)
+        action = _ACTIONS.get(parts[1])
+        if action is None or len(parts) != 3 or parts[2] not in (State.REQUESTED, State.INFLIGHT):
+            return None
+        return Instant(timestamp, action, State(parts[2]), file_name)
+
+    def instant_path(self, timestamp: str, action: Action, state: State, completion: str | None = None) -> str:
+        if state is State.COMPLETED:
+            if completion is None:
+                raise ValueError(f"{timestamp}: a completed instant is named by its completion time too")
+            return f"{self.timeline_folder}/{timestamp}_{completion}.{_COMPLETES_AS.get(action, action)}"
+        if action is Action.COMMIT and state is State.INFLIGHT:
+            return f"{self.timeline_folder}/{timestamp}.{state}"
+        return f"{self.timeline_folder}/{timestamp}.{action}.{state}"
+
+    def encode_commit(self, metadata: CommitMetadata) -> bytes:
+        return encode_commit(metadata)
+
+    def decode_commit(self, data: bytes, where: str) -> CommitMetadata:
+        return decode_commit(data, where)
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
+        return names.parse_base_file(file, partition)
+
+    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
+        return names.parse_log_file(file, partition)
+
+    def base_file_name(self, file_id: str, token: str, instant: str) -> str:
+        return names.base_file_name(file_id, token, instant)
+
+    def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str:
+        return names.log_file_name(file_id, instant, version, token)
+
+    def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
+        """Log files are of their own delta commit: the first version is free."""
+        del slice_
+        return delta_instant, 1
+
+    # -- slices -----------------------------------------------------------------------------------
+
+    def cut(
+        self, bases: Sequence[str], logs: Sequence[LogFile], completion_of: CompletionOf
+    ) -> Mapping[str, list[LogFile]]:
+        """By completion time. A log before every base opens a slice of its own instant.
+
+        One whose commit is unfinished or unknown goes to the newest slice: its blocks count for nothing yet.
+        """
+        starts = sorted(bases)
+        slices: dict[str, list[LogFile]] = {}
+        unfinished = []
+        for log in sorted(logs, key=lambda log: log.order):
+            completion = completion_of(log.base_instant)
+            if completion is None:
+                unfinished.append(log)
+                continue
+            place = bisect_right(starts, completion)
+            if place == 0:
+                starts.insert(0, log.base_instant)
+                place = 1
+            slices.setdefault(starts[place - 1], []).append(log)
+        for log in unfinished:
+            slices.setdefault(starts[-1] if starts else log.base_instant, []).append(log)
+        return slices
+
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
+    ) -> tuple[CarryOver, ...]:
+        """None: what was requested after the plan's instant is in the new slice by itself."""
+        del slice_, remaining, instant, first
+        return ()

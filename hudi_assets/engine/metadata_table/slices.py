@@ -1,0 +1,120 @@
+"""The newest file slice of the metadata table's files partition: where a change is written, and what a look reads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
+from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
+from hudi_assets.engine.model import Action, LogFile
+from hudi_assets.engine.storage import FileInfo, Storage
+
+FILES: Final = "files"
+FOLDER: Final = f"{ROOT}/{FILES}"
+_BASE: Final = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,})\.hfile", re.ASCII)
+_LOG: Final = re.compile(
+    r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII
+)
+_MDT_COMMITS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBase:
+    """A base file (an HFile) of the metadata table."""
+
+    path: str
+    file_id: str
+    instant: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSlice:
+    """The newest slice: its base file, if there is one, and its log files in log order.
+
+    `instant` is its base instant. While a compaction of the metadata table is pending, that is the slice that it
+    opens: `older` is the slice that it reads then.
+    """
+
+    file_id: str
+    instant: str
+    base: OwnBase | None
+    logs: tuple[LogFile, ...]
+    older: FilesSlice | None = None
+
+
+def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlice:
+    """The newest slice of the files partition. `CorruptTable` where there is none, or more than one file group."""
+    bases, logs = [], []
+    for file in storage.list_files(FOLDER):
+        if (base := parse_base(file)) is not None:
+            bases.append(base)
+        elif (log := parse_log(file)) is not None:
+            logs.append(log)
+    groups = {f.file_id for f in (*bases, *logs)}
+    if len(groups) != 1:
+        raise CorruptTable(
+            f"The metadata table's files partition has {len(groups)} file groups, not one.",
+            where=f"{storage.base}: {FOLDER}",
+            hint="Delete the metadata table with Hudi (hoodie.metadata.enable=false) and let it make a new one.",
+        )
+    committed = {base.instant: base for base in bases if _counts(base.instant, own)}
+    pending = sorted({i.timestamp for i in own.unfinished if i.action == Action.COMPACTION})
+    completions = {i.timestamp: i.completion for i in own.files if i.is_completed}
+    cut = layout.cut(sorted({*committed, *pending}), logs, completions.get)
+    instants = sorted({i for i in (*committed, *cut) if _counts(i, own) or i in pending})
+    if not instants:
+        raise CorruptTable("The metadata table's files partition has no slice.", where=f"{storage.base}: {FOLDER}")
+    found: FilesSlice | None = None
+    for instant in instants:
+        ordered = tuple(sorted(cut.get(instant, ()), key=lambda log: (log.base_instant, *log.order)))
+        older = found if instant in pending and instant not in committed else None
+        found = FilesSlice(next(iter(groups)), instant, committed.get(instant), ordered, older)
+    assert found is not None
+    return found
+
+
+def _counts(instant: str, own: OwnTimeline) -> bool:
+    """A slice's base instant is completed, or older than the timeline's start (archived)."""
+    done = {i.timestamp for i in own.completed(*_MDT_COMMITS)}
+    first = min((i.timestamp for i in own.files if i.action in (*_MDT_COMMITS, Action.COMPACTION)), default=None)
+    return instant in done or (first is not None and instant < first)
+
+
+def parse_base(file: FileInfo) -> OwnBase | None:
+    match = _BASE.fullmatch(file.name)
+    return None if match is None else OwnBase(file.path, match["file_id"], match["instant"], file.size)
+
+
+def parse_log(file: FileInfo) -> LogFile | None:
+    match = _LOG.fullmatch(file.name)
+    if match is None:
+        return None
+    if file.link_target is not None:
+        raise UnsupportedTable("The metadata table has a symbolic link.", where=file.path)
+    return LogFile(
+        path=file.path,
+        partition=FILES,
+        file_id=match["file_id"],
+        base_instant=match["instant"],
+        version=int(match["version"]),
+        write_token=match["token"] or "",
+        size=file.size,
+        original=file.path,
+    )
+
+
+def all_logs(storage: Storage) -> list[LogFile]:
+    """Log files of every partition of the metadata table."""
+    logs = []
+    for folder in storage.list_directories(ROOT):
+        if not folder.endswith("/.hoodie"):
+            logs += [log for log in map(parse_log, storage.list_files(folder)) if log is not None]
+    return logs

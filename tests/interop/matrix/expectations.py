@@ -1,0 +1,80 @@
+"""What each cell of the matrix does today: right, or refused by name.
+
+A cell that is refused names the error and a part of its message. Where a refusal has become support its test fails,
+until the line here is taken out. `table.py` makes the README's table from this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from hudi_assets.engine import HudiAssetsError, UnsupportedTable
+from tests.interop.matrix.kinds import KINDS, Kind
+
+TOPICS = {
+    "compaction": "Hudi writes, we compact: Hudi's four queries",
+    "reading": "Hudi writes: our four queries",
+    "writing": "We create and write: Hudi's four queries",
+    "append": "Our pending plan, Hudi appends",
+    "execution": "Our pending plan, Hudi executes it",
+    "rollback": "Our pending plan, Hudi takes a write back",
+    "clean": "Our pending plan, Hudi cleans",
+    "their-plan": "Hudi's pending compaction or clustering: we plan nothing",
+    "our-crash": "We crash: Hudi recovers",
+    "their-crash": "Hudi crashes: we recover",
+    "rounds": "50 random rounds by either side",
+    "hudi-rs": "hudi-rs 0.5 reads the end states",
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A cell that is refused: the error's kind, a part of its message, and the table's word for it."""
+
+    error: type[HudiAssetsError]
+    message: str
+    words: str
+
+
+_METADATA_TABLE = Refusal(UnsupportedTable, "metadata table is on", "refused: metadata table")
+_VERSION = Refusal(UnsupportedTable, r"Table version \d is not supported", "refused: version")
+
+
+def refusal(topic: str, kind: Kind) -> Refusal | None:
+    """How the engine refuses a cell; None where it works."""
+    if kind.metadata:
+        return _METADATA_TABLE
+    if kind.version != 6:
+        return _VERSION
+    return None
+
+
+@contextmanager
+def expected(topic: str, kind: Kind) -> Iterator[None]:
+    """Around all of a cell that asks our engine: passes where the cell does what its expectation says."""
+    known = refusal(topic, kind)
+    if known is None:
+        yield
+        return
+    try:
+        yield
+    except known.error as error:
+        if not re.search(known.message, str(error)):
+            raise
+        return
+    pytest.fail(f"{topic} on {kind.name} works now: take its refusal out of expectations.py")
+
+
+def cells(topic: str, *quick: str) -> list[object]:
+    """A parameter per kind of table; those not named in `quick` are marked slow."""
+    assert topic in TOPICS
+    unknown = set(quick) - {kind.name for kind in KINDS}
+    assert not unknown, unknown
+    return [
+        pytest.param(kind, id=kind.name, marks=[] if kind.name in quick else [pytest.mark.slow]) for kind in KINDS
+    ]

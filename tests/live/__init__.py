@@ -1,0 +1,1 @@
+"""A Structured Streaming writer of Apache Hudi commits all the time while our sensor compacts its table."""

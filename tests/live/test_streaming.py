@@ -1,0 +1,146 @@
+"""Apache Hudi's streaming sink commits every few seconds, its cleaner and archiver on, while our sensor compacts.
+
+MINUTES=10 by `make test-live`; one minute otherwise. Nothing is lost or doubled, at random moments and at the end; the
+freshness advances, and at every look the read-optimized view holds what was ingested up to it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import DagsterInstance
+
+from hudi_assets.engine import HudiTable
+from scripts.hudi_client import Hudi
+from tests.live.maintenance import Maintenance
+from tests.live.watch import StreamingWriter, Watch, last_batch
+from tests.local_session import LocalSession
+
+pytestmark = [pytest.mark.live, pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+WRITER: Mapping[str, str] = {
+    "hoodie.table.name": "live",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.partitionpath.field": "",
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+    "hoodie.payload.event.time.field": "ts",
+    "hoodie.payload.ordering.field": "ts",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "2",
+    "hoodie.bucket.index.hash.field": "id",
+    # Ours is the compaction: the sink's own would execute any plan that it finds.
+    "hoodie.datasource.compaction.async.enable": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.clean.automatic": "true",
+    "hoodie.clean.async": "false",
+    "hoodie.archive.automatic": "true",
+    "hoodie.datasource.write.streaming.retry.count": "20",
+    "hoodie.datasource.write.streaming.retry.interval.ms": "500",
+    "hoodie.datasource.write.streaming.checkpoint.identifier": "live",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.write.markers.type": "DIRECT",
+}
+LOCKED: Mapping[str, str] = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.cleaner.policy.failed.writes": "LAZY",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+    "hoodie.write.lock.wait_time_ms_between_retry": "200",
+    "hoodie.write.lock.num_retries": "300",
+    "hoodie.write.lock.client.num_retries": "20",
+    "hoodie.write.lock.filesystem.expire": "5",
+}
+BLOCK: Mapping[str, Any] = {
+    "name": "live",
+    "external": True,
+    "data_latency": "12s",
+    "compact_every": "4s",
+}
+SETTINGS: Mapping[str, str] = {"hoodie.payload.event.time.field": "ts", "hudi_assets.event.time.unit": "ms"}
+
+
+def retention(seconds: float) -> dict[str, str]:
+    """What Hudi keeps: in a long run enough commits for a query of a minute, in a short one for a few seconds."""
+    retained = 40 if seconds >= 180 else 10
+    return {
+        "hoodie.clean.commits.retained": str(retained),
+        "hoodie.keep.min.commits": str(retained + 3),
+        "hoodie.keep.max.commits": str(retained + 6),
+    }
+
+
+@contextmanager
+def writing(release: str, folder: Path, options: Mapping[str, str]) -> Iterator[StreamingWriter]:
+    writer = StreamingWriter(release, folder, options)
+    try:
+        while not list(writer.path.glob(".hoodie/**/*.deltacommit")):
+            writer.check_alive()
+            time.sleep(0.5)
+        yield writer
+    finally:
+        writer.stop()
+
+
+def live(maintenance: Maintenance, watch: Watch, seconds: float) -> None:
+    """Ticks, and looks in between, for so long."""
+    chance = random.Random(7)
+    end = time.monotonic() + seconds
+    hold = 60 if seconds >= 180 else 10
+    counts = watch.counts
+    while time.monotonic() < end:
+        watch.writer.check_alive()
+        watch.table = maintenance.table()
+        done = maintenance.tick()
+        if done.failure:
+            # Whoever loses a race says so; anything else is a failure.
+            assert "Conflict" in done.failure, done.failure
+            counts.lost_races.append(done.failure)
+        counts.skipped += done.skipped is not None
+        counts.compactions += done.logs_compacted > 0
+        counts.logs_compacted += done.logs_compacted
+        for look in (watch.snapshot, watch.promise):
+            time.sleep(chance.uniform(0, 1.5))
+            look()
+        watch.long_read(hold)
+
+
+def test_0_15_0_with_the_shared_lock(tmp_path: Path, session: LocalSession, seconds: float) -> None:
+    options = {**WRITER, **LOCKED, **retention(seconds), "hoodie.metadata.enable": "false"}
+    with writing("0.15.0", tmp_path, options) as writer, DagsterInstance.ephemeral() as instance:
+        settings = {**SETTINGS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+        settings |= {key: value for key, value in LOCKED.items() if "lock.filesystem" in key}
+        block = {**BLOCK, "path": str(writer.path), "writers": "locked", "settings": settings}
+        maintenance = Maintenance(session, instance, tmp_path, block)
+        watch = Watch(writer, maintenance.table())
+        live(maintenance, watch, seconds)
+        assert not writer.stop()
+        finish(watch, "0.15.0", seconds)
+
+
+def finish(watch: Watch, release: str, seconds: float) -> None:
+    """The table at its end, by the engine and by Apache Hudi itself."""
+    table = HudiTable.open(watch.table.path, settings=dict(watch.table.config.properties))
+    watch.table = table
+    watch.snapshot()
+    watch.promise()
+    counts = watch.counts
+    counts.events = watch.writer.committed(table)
+    counts.commits = last_batch(table) + 1
+    wanted = watch.writer.stream().rows(counts.events)
+    with Hudi(release) as hudi:
+        shown = hudi.read(table.path).to_pylist()
+    assert sorted((row["id"], row["ts"], row["v"]) for row in shown) == sorted((k, *v) for k, v in wanted.items())
+    print(f"\n{release}, {seconds:.0f} s: {counts.told()}")
+    assert counts.compactions >= 3
+    assert counts.long_reads >= 1
+    moved = counts.freshness[-1] - counts.freshness[0]
+    assert moved > seconds * 1000 / 2, f"the freshness moved by {moved} ms only"
