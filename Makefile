@@ -2,7 +2,7 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
-# make test-lives, test-races, test-kills, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-lives, test-races, test-kills, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, as ratios   (ROWS=400000 RUNS=3)
 # make sql    spark-sql on the same catalog
 
@@ -18,10 +18,11 @@ RACE_SECONDS ?= 150
 KILLS ?= 300
 FUZZ_EXAMPLES ?= 1000
 FUZZ_SEED ?= 0
+MINUTES ?= 10
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-fuzz test-breakages bench lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -62,6 +63,11 @@ test-races: setup
 # kill -9 of writers, planners and executors, KILLS times.
 test-kills: setup
 	@KILLS=$(KILLS) $(ENV) python -m pytest -s tests/kill $(ARGS)
+
+# A streaming writer of Apache Hudi beside our sensor, for MINUTES.
+test-live: setup
+	@$(ENV) scripts/interop-setup
+	@MINUTES=$(MINUTES) $(ENV) python -m pytest -s tests/live -m live $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

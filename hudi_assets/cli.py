@@ -26,6 +26,8 @@ from hudi_assets.cli_table import (
     WRONG_USE,
     AsJson,
     EventTimeField,
+    ExecutorOption,
+    HudiBundle,
     TablePath,
     WritersOption,
     nothing_to_do,
@@ -35,7 +37,7 @@ from hudi_assets.cli_table import (
 from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import iso
-from hudi_assets.engine.settings.config import AUTO
+from hudi_assets.engine.settings.config import AUTO, HUDI
 
 # Typer keeps this class to itself and exports only its children.
 _USAGE_ERROR: Any = typer.BadParameter.mro()[1]
@@ -115,11 +117,13 @@ def compact(
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
     writers: WritersOption = None,
+    executor: ExecutorOption = None,
+    hudi_bundle: HudiBundle = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and execute it; a plan that is pending already is executed as it is."""
-    table = open_table(path, event_time_field, writers)
+    table = open_table(path, event_time_field, writers, executor)
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
         raise Conflict(
@@ -134,7 +138,7 @@ def compact(
         return
     if isinstance(due, NoPlan):
         nothing_to_do(due.reason, as_json)
-    spark = start_spark()
+    spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
     published = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
     if isinstance(published, NoPlan):
         nothing_to_do(published.reason, as_json)

@@ -12,7 +12,8 @@ import typer
 
 from hudi_assets.cli_output import show_nothing_to_do
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, WRITERS
+from hudi_assets.engine.compaction.hudi_executor import session_settings
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, EXECUTOR, WRITERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,11 @@ FAILED, WRONG_USE, NOTHING_TO_DO = 1, 2, 3
 class Writers(StrEnum):
     STOPPED = "stopped"
     LOCKED = "locked"
+
+
+class Executor(StrEnum):
+    NATIVE = "native"
+    HUDI = "hudi"
 
 
 TablePath = Annotated[str, typer.Argument(metavar="PATH", help="The table's base path.", show_default=False)]
@@ -40,13 +46,36 @@ WritersOption = Annotated[
 ]
 
 
-def open_table(path: str, event_time_field: str | None = None, writers: Writers | None = None) -> HudiTable:
-    given: Mapping[str, str | None] = {EVENT_TIME_FIELD: event_time_field, WRITERS: writers and writers.value}
+ExecutorOption = Annotated[
+    Executor | None,
+    typer.Option("--executor", help="native, or hudi: Apache Hudi's own Spark bundle (versions 8 and 9)."),
+]
+HudiBundle = Annotated[
+    str | None,
+    typer.Option("--hudi-bundle", metavar="JAR", envvar="HUDI_BUNDLE", help="The bundle, for --executor hudi."),
+]
+
+
+def open_table(
+    path: str,
+    event_time_field: str | None = None,
+    writers: Writers | None = None,
+    executor: Executor | None = None,
+) -> HudiTable:
+    given: Mapping[str, str | None] = {
+        EVENT_TIME_FIELD: event_time_field,
+        WRITERS: writers and writers.value,
+        EXECUTOR: executor and executor.value,
+    }
     return HudiTable.open(path, settings={key: value for key, value in given.items() if value is not None})
 
 
-def start_spark() -> SparkSession:
-    """A Spark session that ends with the process; what its Java process logs is kept off the terminal."""
+def start_spark(hudi_bundle: str | None = None) -> SparkSession:
+    """A Spark session that ends with the process; what its Java process logs is kept off the terminal.
+
+    With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures.
+    """
+    more = session_settings(hudi_bundle) if hudi_bundle else {}
     # Imported here: the other commands answer without it.
     from hudi_assets.engine.spark import local_session
 
@@ -55,7 +84,7 @@ def start_spark() -> SparkSession:
         # The Java process inherits this stderr for good: on the real one stand only our own errors.
         os.dup2(log.fileno(), 2)
         try:
-            return local_session(config={"spark.ui.showConsoleProgress": "false"})
+            return local_session(config={"spark.ui.showConsoleProgress": "false", **more})
         except HudiAssetsError:
             raise
         except Exception as error:

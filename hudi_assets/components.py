@@ -78,6 +78,8 @@ class HudiTableComponent(Component, Model, Resolvable):
     """By how much the freshness may lie behind the clock, as `6h`. None: no such check."""
     writers: str | None = None
     """`stopped` or `locked`: what the owner of an external table says about its other writers."""
+    executor: str | None = None
+    """`native` or `hudi`: who executes compactions (versions 8 and 9). None: the table's own, or native."""
     settings: dict[str, str] = Field(default_factory=dict)
     """`hoodie.*` and `hudi_assets.*` keys that go over the table's own."""
     ro_view: str | None = None
@@ -145,6 +147,8 @@ class HudiTableComponent(Component, Model, Resolvable):
         settings = dict(self.settings)
         if self.writers:
             settings["hudi_assets.writers"] = self.writers
+        if self.executor:
+            settings["hudi_assets.executor"] = self.executor
         return TableResource(
             name=self.name,
             path=self.path,

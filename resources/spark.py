@@ -10,6 +10,7 @@ from typing import Any
 
 from dagster_pyspark import LazyPySparkResource
 
+from hudi_assets.engine.compaction.hudi_executor import session_settings
 from hudi_assets.home import home, project_root
 from resources.metastore import Metastore
 
@@ -30,6 +31,10 @@ LOCAL_SETTINGS: Mapping[str, Any] = {
 }
 
 
+# The path of Apache Hudi's Spark bundle, for tables whose executor is `hudi`.
+HUDI_BUNDLE = "HUDI_BUNDLE"
+
+
 class SparkResource(LazyPySparkResource):
     """dagster-pyspark's lazy session, with the catalog's address put in when the session is made.
 
@@ -43,6 +48,8 @@ class SparkResource(LazyPySparkResource):
     def _init_session(self) -> None:
         if self._spark_session is None:
             prepare_environment()
+            if bundle := os.environ.get(HUDI_BUNDLE):
+                self.spark_config = {**session_settings(bundle), **self.spark_config}
             metastore = Metastore(home())
             self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))

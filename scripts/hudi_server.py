@@ -18,7 +18,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 Request = dict[str, Any]
@@ -144,6 +144,40 @@ class Server:
         """Any statement, for experiments: rows as dictionaries of text."""
         rows = self._spark.sql(request["statement"]).collect()
         return {"rows": [{k: None if v is None else str(v) for k, v in row.asDict().items()} for row in rows]}
+
+    def hfile_keys(self, request: Request) -> Answer:
+        """Every key (hex) that a reader of HFiles finds, hbase (0.15.0 only) or native, and the bytes of all values."""
+        cells = self._hbase_cells if request["reader"] == "hbase" else self._native_cells
+        found = list(cells(request["path"]))
+        return {"keys": [key.hex() for key, _ in found], "value_bytes": sum(size for _, size in found)}
+
+    def _hbase_cells(self, path: str) -> Iterator[tuple[bytes, int]]:
+        jvm, configuration = self._spark.sparkContext._jvm, self._spark.sparkContext._jsc.hadoopConfiguration()
+        hbase = jvm.org.apache.hudi.org.apache.hadoop.hbase
+        file = jvm.org.apache.hadoop.fs.Path(f"file://{path}")
+        reader = hbase.io.hfile.HFile.createReader(file.getFileSystem(configuration), file, configuration)
+        scanner = reader.getScanner(False, False)
+        there = scanner.seekTo()
+        while there:
+            cell = scanner.getCell()
+            yield bytes(hbase.CellUtil.cloneRow(cell)), cell.getValueLength()
+            there = scanner.next()
+
+    def _native_cells(self, path: str) -> Iterator[tuple[bytes, int]]:
+        from py4j.java_gateway import JavaClass
+
+        io = self._spark.sparkContext._jvm.org.apache.hudi.io
+        older = self._spark.sparkContext._jvm.org.apache.hudi.common.util.io
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        buffer = io.ByteBufferBackedInputStream
+        buffer = buffer if isinstance(buffer, JavaClass) else older.ByteBufferBackedInputStream
+        reader = io.hfile.HFileReaderImpl(io.ByteArraySeekableDataInputStream(buffer(data)), len(data))
+        there = reader.seekTo()
+        while there:
+            cell = reader.getKeyValue().get()
+            yield str(cell.getKey().getContentInString()).encode(), cell.getValueLength()
+            there = reader.next()
 
     def _meta_client(self, path: str) -> Any:
         jvm = self._spark.sparkContext._jvm

@@ -35,7 +35,7 @@ def stats_of(state: TableState) -> Stats:
     """The table in numbers: the RFC's metrics among them."""
     freshness = freshness_of(state)
     view = state.view
-    compactions = state.timeline.completed(Action.COMMIT)
+    compactions = state.timeline.last_completed_first(Action.COMMIT)
     return Stats(
         table_version=state.config.table_version,
         freshness=freshness,
@@ -47,7 +47,7 @@ def stats_of(state: TableState) -> Stats:
         remaining_bytes=sum(log.size for log in state.remaining_logs),
         min_event_time=freshness.min_event_time,
         pending=tuple(plan.instant for plan in state.executable_plans),
-        last_compaction=compactions[-1].timestamp if compactions else None,
+        last_compaction=compactions[0].timestamp if compactions else None,
         last_commit=state.timeline.last_write,
         inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
         orphans=Orphans(state).paths,

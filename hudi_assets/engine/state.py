@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.compaction.strategy import LogSummary
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.reader import CommittedInstants, read_summary_from_headers, scan_summary
@@ -233,7 +233,7 @@ class TableState:
 
     @cached_property
     def _archived_completions(self) -> Mapping[str, str]:
-        return {}
+        return self.layout.archive.completions(self.storage)
 
     def _names(self, base: BaseFile) -> bool:
         """True where the commit of a base file's instant lists it."""
@@ -380,7 +380,7 @@ class TableState:
 
     def _stated_threshold(self) -> tuple[str, int] | None:
         """The same, of the active timeline alone."""
-        for instant in reversed(self.timeline.completed(Action.COMMIT)):
+        for instant in self.timeline.last_completed_first(Action.COMMIT):
             commit = self.commit(instant)
             threshold = commit.threshold if commit.extra.get(EVENT_TIME) == self.event_time_tag else None
             if commit.threshold is None:
@@ -443,14 +443,3 @@ def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo
     for child in storage.list_directories(directory):
         if child.rsplit("/", 1)[-1] != ".hoodie":
             yield from _walk(storage, child)
-
-
-def check_no_metadata_table(storage: Storage) -> None:
-    """Refuse a table that keeps Hudi's metadata table: our files would be missing in it."""
-    if storage.exists(".hoodie/metadata/.hoodie/hoodie.properties"):
-        raise UnsupportedTable(
-            "The table's metadata table is on (.hoodie/metadata).",
-            where=storage.base,
-            hint="Tables with hoodie.metadata.enable=true are not supported yet: switch it off with "
-            "Hudi on every writer and delete it there first.",
-        )

@@ -12,6 +12,7 @@ from hudi_assets.engine import look
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.compaction.cost import CostPoint
 from hudi_assets.engine.compaction.executor import CompactionExecutor
+from hudi_assets.engine.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.compaction.planning import CompactionPlanner
 from hudi_assets.engine.compaction.threshold import choose_threshold
 from hudi_assets.engine.create import NewTable, create_table
@@ -54,11 +55,12 @@ from hudi_assets.engine.queries.query import (
 from hudi_assets.engine.schema.base_files import base_file_groups
 from hudi_assets.engine.schema.schema_on_read import check_no_schema_on_read
 from hudi_assets.engine.settings.config import (
+    HUDI,
     TableConfig,
     read_config,
 )
 from hudi_assets.engine.slices.missing import missing_files
-from hudi_assets.engine.state import TableState, check_no_metadata_table
+from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage, open_storage
 from hudi_assets.engine.timeline.publish import Publisher, system_now_ms
 from hudi_assets.engine.undo.leftovers import leftovers
@@ -161,7 +163,6 @@ class HudiTable:
         """
         storage = open_storage(path, storage_options)
         config = read_config(storage, settings)
-        check_no_metadata_table(storage)
         check_no_schema_on_read(storage)
         return cls(storage, config)
 
@@ -235,7 +236,9 @@ class HudiTable:
         return self.plan_compaction(dry_run=True)
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
-        """Execute the plan published at `instant`, and commit it."""
+        """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`."""
+        if self.config.executor == HUDI:
+            return HudiExecutor(self._storage, self.config, self._layout, self._publisher).execute(spark, instant)
         seam.use_this_python(spark)
         executor = CompactionExecutor(self._storage, self.config, self._layout, self._publisher)
         return executor.execute(spark, instant)

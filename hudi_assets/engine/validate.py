@@ -12,7 +12,7 @@ from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
 from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files, parse_file
-from hudi_assets.engine.slices.orphans import Orphans, same_bytes
+from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
 from hudi_assets.engine.state import PARTITION_FILE, TableState
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
@@ -68,7 +68,7 @@ class Validator:
     def _timeline_files(self) -> Iterator[Finding]:
         state = self.state
         for name in state.timeline_sizes:
-            if is_instant(name.split(".")[0]) and state.layout.parse_instant(name) is None:
+            if is_instant(name.split(".")[0].split("_")[0]) and state.layout.parse_instant(name) is None:
                 yield Finding(
                     "unknown_file",
                     f"{state.layout.timeline_folder}/{name}",
@@ -159,9 +159,8 @@ class Validator:
         orphans = Orphans(self.state)
         removable = {log.path for log in orphans.removable}
         for file in orphans.files:
-            instant = file.base_instant if isinstance(file, LogFile) else file.instant
             hint = _RECOVER if file.path in removable else "Look what wrote it; nothing reads it, so it can be deleted."
-            yield Finding("orphan", file.path, f"Its instant {instant} is not on the timeline.", hint)
+            yield Finding("orphan", file.path, f"Its instant {instant_of(file)} is not on the timeline.", hint)
         for slice_ in orphans.phantoms:
             for log in slice_:
                 what = f"The slice {log.base_instant} was never committed, and hides the one below it."

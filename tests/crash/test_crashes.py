@@ -36,9 +36,12 @@ def _at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-@pytest.fixture
-def path(session: LocalSession, tmp_path: Path) -> Path:
-    """Two file groups with three log files each: two to compact at THRESHOLD, one to carry over."""
+@pytest.fixture(params=[6, 9])
+def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Two file groups with three log files each: two to compact at THRESHOLD, one that remains.
+
+    Of the table version that the parameter says.
+    """
     path = tmp_path / "table"
     table = HudiTable.create(
         str(path),
@@ -48,6 +51,7 @@ def path(session: LocalSession, tmp_path: Path) -> Path:
         buckets=2,
         clock="commit",
         data_latency="1s",
+        table_version=request.param,
     )
     for number, ts in enumerate((1_000, 1_500, 9_000)):
         table.upsert(session, _frame(session, number * 2, ts), clock_time=_at(ts + 1_000))
@@ -96,6 +100,9 @@ def no_strays(table: HudiTable) -> None:
     shown |= {x.base_file.path for s in state.view.groups.values() for x in s if x.base_file}
     on_disk = {f.path for files in state.listing.values() for f in files if not f.name.startswith(".hoodie")}
     assert on_disk == shown
+    if not state.layout.carries_logs_over:  # there a log file is of the instant in its name
+        dead = [log.path for log in state.remaining_logs if log.base_instant not in state.committed]
+        assert dead == []
     assert LocalStorage(table.path).list_directories(".hoodie/.temp") == []
 
 
@@ -121,7 +128,9 @@ def test_write(session: LocalSession, path: Path, tmp_path: Path) -> None:
         assert len(table.state().remaining_logs) == len(reference.state().remaining_logs), where
 
 
-@pytest.mark.parametrize("mode", ["hardlink", "symlink", "copy"])
+@pytest.mark.parametrize(
+    ("path", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (9, "auto")], indirect=["path"]
+)
 def test_plan(session: LocalSession, path: Path, tmp_path: Path, mode: str) -> None:
     properties = path / ".hoodie/hoodie.properties"
     properties.write_text(properties.read_text() + f"hudi_assets.carry.over={mode}\n")

@@ -25,15 +25,24 @@ Answer = tuple[tuple[object, ...], ...]
 Answers = dict[str, Answer]
 
 
-@pytest.fixture(params=["hardlink", "symlink"])
+@pytest.fixture(params=["hardlink", "symlink", "version 9"])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
     path = tmp_path / "table"
+    layered = request.param == "version 9"
     table = HudiTable.create(
-        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=2, clock="commit", data_latency="1s"
+        str(path),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        buckets=2,
+        clock="commit",
+        data_latency="1s",
+        table_version=9 if layered else 6,
     )
     properties = path / ".hoodie/hoodie.properties"
-    properties.write_text(properties.read_text() + SETTINGS + f"hudi_assets.carry.over={request.param}\n")
+    own = "hudi_assets.query.grace=0s\n" if layered else f"hudi_assets.carry.over={request.param}\n"
+    properties.write_text(properties.read_text() + SETTINGS + own)
     table = HudiTable.open(str(path))
     for number, (ts, threshold) in enumerate([(1_000, 0), (5_000, 2_000), (9_000, 6_000)]):
         for part in range(2):
@@ -94,8 +103,9 @@ def data_files(path: Path) -> set[str]:
 
 def settled(path: Path) -> set[str]:
     """The timeline's files; those of cleans without their time, which differs from run to run."""
-    names = {file.name for file in (path / ".hoodie").iterdir() if file.is_file() and file.name[0].isdigit()}
-    return {name.partition(".")[2] if ".clean" in name else name for name in names}
+    folders = (path / ".hoodie", path / ".hoodie/timeline")
+    names = {f.name for folder in folders if folder.is_dir() for f in folder.iterdir() if f.is_file()}
+    return {name.partition(".")[2] if ".clean" in name else name for name in names if name[0].isdigit()}
 
 
 def test_clean(path: Path, tmp_path: Path) -> None:
@@ -168,4 +178,5 @@ def test_archive(path: Path, tmp_path: Path) -> None:
         assert settled(copy) == expected, where
         assert answers(table, [last]) == before, where
         assert isinstance(table.archive(), NothingToDo), where
-        assert len(list((copy / ".hoodie/archived").iterdir())) == 1, where
+        archive = [*copy.glob(".hoodie/archived/*"), *copy.glob(".hoodie/timeline/history/*.parquet")]
+        assert len(archive) == 1, where

@@ -160,11 +160,11 @@ def same(tale_or_path: Tale | Path, hudi: Hudi, session: LocalSession, step: str
 @pytest.mark.parametrize(
     ("policy", "retained"),
     [
-        ("KEEP_LATEST_COMMITS", 1),
+        pytest.param("KEEP_LATEST_COMMITS", 1, marks=pytest.mark.slow),
         ("KEEP_LATEST_COMMITS", 4),
         ("KEEP_LATEST_FILE_VERSIONS", 1),
-        ("KEEP_LATEST_FILE_VERSIONS", 2),
-        ("KEEP_LATEST_BY_HOURS", 2),
+        pytest.param("KEEP_LATEST_FILE_VERSIONS", 2, marks=pytest.mark.slow),
+        pytest.param("KEEP_LATEST_BY_HOURS", 2, marks=pytest.mark.slow),
     ],
 )
 def test_the_same_files_go(tale: Tale, hudi_0_15: Hudi, policy: str, retained: int) -> None:
@@ -193,8 +193,8 @@ def test_the_same_files_go(tale: Tale, hudi_0_15: Hudi, policy: str, retained: i
 # ------------------------------------------------------------------------- each goes on after the other
 
 
-@pytest.mark.parametrize("carry_over", ["hardlink", "symlink"])
-@pytest.mark.parametrize("release", ["0.15.0", "1.2.0"])
+@pytest.mark.parametrize("carry_over", ["hardlink", pytest.param("symlink", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("release", ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)])
 def test_hudi_reads_and_goes_on_after_ours(
     path: Path, session: LocalSession, release: str, carry_over: str, request: pytest.FixtureRequest
 ) -> None:
@@ -286,7 +286,7 @@ def _keep(path: Path, least: int, most: int) -> None:
         properties.write("hoodie.cleaner.commits.retained=1\n")
 
 
-@pytest.mark.parametrize("release", ["0.15.0", "1.2.0"])
+@pytest.mark.parametrize("release", ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)])
 def test_hudi_reads_our_archive_and_archives_after_it(
     tale: Tale, session: LocalSession, release: str, request: pytest.FixtureRequest
 ) -> None:

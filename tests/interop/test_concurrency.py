@@ -19,6 +19,7 @@ from hudi_assets.engine.concurrency.lock import LOCK_PATH, write_lock
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.settings.config import WRITERS
+from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import WRITER, CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
 from scripts.hudi_client import Hudi, HudiError
@@ -59,7 +60,7 @@ PATIENT = {"hoodie.write.lock.num_retries": "100", "hoodie.write.lock.client.num
 def table(session: LocalSession, path: Path) -> HudiTable:
     """A table of one bucket with a log file to compact and one to carry over; every writer takes the lock."""
     HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, name="t")
-    table = HudiTable.open(str(path), settings={WRITERS: "locked", INTERVAL: "1000"})
+    table = HudiTable.open(str(path), settings={WRITERS: "locked", TABLE_SERVICES: "ours", INTERVAL: "1000"})
     for ts in (1_000, 50_000):
         table.upsert(session, session.rows([{"id": f"k{n}", "ts": ts + n, "v": ts} for n in range(4)], SCHEMA))  # type: ignore[arg-type]
     return table

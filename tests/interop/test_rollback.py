@@ -21,6 +21,7 @@ from tests.interop.tables import Shape, hudi_options, planned, rows
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+EACH = ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)]
 STATED = {"hudi_assets.writers": "stopped", "hoodie.bucket.index.num.buckets": "2"}
 
 
@@ -94,7 +95,7 @@ def test_our_rollback(release: str, path: Path, readers: Readers) -> None:
     goes_on(readers, table, release, before, "rolled back")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_our_unschedule(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -104,7 +105,7 @@ def test_our_unschedule(release: str, path: Path, readers: Readers) -> None:
     goes_on(readers, table, release, before, "unscheduled")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_our_restore(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -137,7 +138,7 @@ def test_hudi_rolls_our_commit_back(path: Path, readers: Readers) -> None:
     goes_on(readers, table, release, before, "Hudi rolled back")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_takes_our_unfinished_write_back(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -158,7 +159,7 @@ def test_hudi_takes_our_unfinished_write_back(release: str, path: Path, readers:
     assert not table.validate()
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_restores_our_savepoint(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -181,7 +182,7 @@ def dies_executing(table: HudiTable, session: Any, plan: Plan) -> None:
     assert list(Path(table.path).rglob("*.parquet"))
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_rolls_our_attempt_back_and_executes(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -192,7 +193,7 @@ def test_hudi_rolls_our_attempt_back_and_executes(release: str, path: Path, read
     goes_on(readers, table, release, before, "Hudi executed")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_executes_after_our_rollback_of_an_attempt(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -205,7 +206,7 @@ def test_hudi_executes_after_our_rollback_of_an_attempt(release: str, path: Path
     goes_on(readers, table, release, before, "Hudi executed")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_finishes_our_rollback(release: str, path: Path, readers: Readers) -> None:
     """Our rollback dies after each of its steps; Hudi's next write ends it."""
     origin = with_history(path, readers.spark)
@@ -234,7 +235,7 @@ def test_hudi_finishes_our_rollback(release: str, path: Path, readers: Readers) 
         assert not table.validate(), where
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudi_waits_for_our_restore(release: str, path: Path, readers: Readers) -> None:
     """While a restore of ours is unfinished, Hudi refuses to write; ours goes on with it."""
     table = with_history(path, readers.spark)
@@ -252,7 +253,7 @@ def test_hudi_waits_for_our_restore(release: str, path: Path, readers: Readers) 
     goes_on(readers, table, release, before, "restore finished")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_hudis_own_table(release: str, path: Path, readers: Readers) -> None:
     """Base files of inserts, a compaction of Hudi's, its savepoint and an unfinished write: all taken back here."""
     hudi = readers.hudi[release]
@@ -291,7 +292,7 @@ def test_hudis_own_table(release: str, path: Path, readers: Readers) -> None:
     readers.agree(table, "Hudi wrote after the restore")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_restore_over_an_insert_overwrite(release: str, path: Path, readers: Readers) -> None:
     """A replacecommit later than the savepoint goes, and the file groups that it replaced are back."""
     hudi = readers.hudi[release]

@@ -202,7 +202,7 @@ def test_changes_that_only_hudi_makes_are_read(
 
 
 @SLOW
-@pytest.mark.parametrize("block_format", ["avro", "parquet"])
+@pytest.mark.parametrize("block_format", ["avro", pytest.param("parquet", marks=SLOW)])
 def test_wider_decimals_of_1_2_are_read(block_format: str, path: Path, readers: Readers) -> None:
     """0.15.0 reads them once no log block of the narrower type is left."""
     hudi = readers.hudi["1.2.0"]
@@ -293,7 +293,7 @@ ODD_VALUES = [
 
 
 @SLOW
-@pytest.mark.parametrize("hive_style", [True, False])
+@pytest.mark.parametrize("hive_style", [True, pytest.param(False, marks=SLOW)])
 def test_partition_values_with_odd_characters(hive_style: bool, path: Path, readers: Readers) -> None:
     spark = readers.spark
     table = Shape(hive_style=hive_style, buckets=1).create(path)

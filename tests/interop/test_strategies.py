@@ -76,19 +76,19 @@ def by_us(table: Path, settings: dict[str, str]) -> Plan | NoPlan:
     ("name", "settings", "size"),
     [
         ("LogFileSizeBasedCompactionStrategy", {}, 4),
-        ("LogFileSizeBasedCompactionStrategy", {SIZE: "5000"}, 2),
-        ("LogFileSizeBasedCompactionStrategy", {IO: "0"}, 1),
-        ("LogFileNumBasedCompactionStrategy", {}, 4),
+        pytest.param("LogFileSizeBasedCompactionStrategy", {SIZE: "5000"}, 2, marks=pytest.mark.slow),
+        pytest.param("LogFileSizeBasedCompactionStrategy", {IO: "0"}, 1, marks=pytest.mark.slow),
+        pytest.param("LogFileNumBasedCompactionStrategy", {}, 4, marks=pytest.mark.slow),
         ("LogFileNumBasedCompactionStrategy", {NUMBER: "2"}, 3),
-        ("DayBasedCompactionStrategy", {}, 4),
+        pytest.param("DayBasedCompactionStrategy", {}, 4, marks=pytest.mark.slow),
         ("DayBasedCompactionStrategy", {PARTITIONS: "3"}, 3),
-        ("DayBasedCompactionStrategy", {PARTITIONS: "4"}, 3),
-        ("BoundedPartitionAwareCompactionStrategy", {}, 3),
-        ("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "1"}, 2),
-        ("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 4),
-        ("UnBoundedPartitionAwareCompactionStrategy", {}, 1),
+        pytest.param("DayBasedCompactionStrategy", {PARTITIONS: "4"}, 3, marks=pytest.mark.slow),
+        pytest.param("BoundedPartitionAwareCompactionStrategy", {}, 3, marks=pytest.mark.slow),
+        pytest.param("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "1"}, 2, marks=pytest.mark.slow),
+        pytest.param("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 4, marks=pytest.mark.slow),
+        pytest.param("UnBoundedPartitionAwareCompactionStrategy", {}, 1, marks=pytest.mark.slow),
         ("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "0"}, 3),
-        ("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 0),
+        pytest.param("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 0, marks=pytest.mark.slow),
     ],
 )
 def test_the_same_operations_in_the_same_order(
@@ -102,7 +102,9 @@ def test_the_same_operations_in_the_same_order(
     assert ours == theirs
 
 
-@pytest.mark.parametrize("name", ["UnBoundedCompactionStrategy", "BoundedIOCompactionStrategy"])
+@pytest.mark.parametrize(
+    "name", ["UnBoundedCompactionStrategy", pytest.param("BoundedIOCompactionStrategy", marks=pytest.mark.slow)]
+)
 def test_the_same_operations_where_hudi_sorts_nothing(name: str, days: Path, path: Path, hudi_0_15: Hudi) -> None:
     settings = {STRATEGY: f"org.apache.hudi.table.action.compact.strategy.{name}"}
     theirs = by_hudi(hudi_0_15, days, path, settings)

@@ -35,11 +35,9 @@ def main(bundle: str, folder: Path, per_second: int, seconds: str, options: dict
         time.sleep(0.2)
     error = query.exception()
     query.stop()
-    spark.stop()
     (folder / "ended").write_text(str(error or ""))
+    spark.stop()
 
 
 if __name__ == "__main__":
-    main(
-        sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], dict(one.split("=", 1) for one in sys.argv[5:])
-    )
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], dict(one.split("=", 1) for one in sys.argv[5:]))

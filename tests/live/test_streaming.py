@@ -72,6 +72,8 @@ def retention(seconds: float) -> dict[str, str]:
     """What Hudi keeps: in a long run enough commits for a query of a minute, in a short one for a few seconds."""
     retained = 40 if seconds >= 180 else 10
     return {
+        # Its name in 0.15 and in 1.x.
+        "hoodie.cleaner.commits.retained": str(retained),
         "hoodie.clean.commits.retained": str(retained),
         "hoodie.keep.min.commits": str(retained + 3),
         "hoodie.keep.max.commits": str(retained + 6),
@@ -124,6 +126,20 @@ def test_0_15_0_with_the_shared_lock(tmp_path: Path, session: LocalSession, seco
         live(maintenance, watch, seconds)
         assert not writer.stop()
         finish(watch, "0.15.0", seconds)
+
+
+@pytest.mark.parametrize("version", ["9", "8"])
+def test_1_2_0_without_a_shared_lock(version: str, tmp_path: Path, session: LocalSession, seconds: float) -> None:
+    options = {**WRITER, **retention(seconds), "hoodie.write.table.version": version, "hoodie.metadata.enable": "false"}
+    with writing("1.2.0", tmp_path, options) as writer, DagsterInstance.ephemeral() as instance:
+        settings = {**SETTINGS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+        block = {**BLOCK, "path": str(writer.path), "settings": settings}
+        maintenance = Maintenance(session, instance, tmp_path, block)
+        watch = Watch(writer, maintenance.table())
+        assert watch.table.config.table_version == int(version)
+        live(maintenance, watch, seconds)
+        assert not writer.stop()
+        finish(watch, "1.2.0", seconds)
 
 
 def finish(watch: Watch, release: str, seconds: float) -> None:

@@ -51,13 +51,14 @@ class StreamingWriter:
     def stop(self) -> str:
         """Let it end, in the middle of a commit it may be; the error that ended the stream, if one did."""
         (self.folder / "stop").touch()
-        try:
-            self._process.wait(120)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
         ended = self.folder / "ended"
+        give_up = time.monotonic() + 60
+        while not ended.exists() and self._process.poll() is None and time.monotonic() < give_up:
+            time.sleep(0.2)
+        # Threads of Hudi's keep its Java process alive for minutes after the session has ended.
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
         return ended.read_text() if ended.exists() else "it did not end by itself"
 
     def stream(self) -> Stream:
@@ -151,7 +152,9 @@ class Watch:
             wanted = stream.rows(self.writer.events_until(batch))
             if found == wanted:
                 return
-        wrong = {key: (found.get(key), wanted.get(key)) for key in found.keys() | wanted if found.get(key) != wanted.get(key)}
+        wrong = {
+            key: (found.get(key), wanted.get(key)) for key in found.keys() | wanted if found.get(key) != wanted.get(key)
+        }
         raise AssertionError(f"not the table of batches {before} to {after}: {dict(list(wrong.items())[:5])}")
 
     def promise(self) -> None:

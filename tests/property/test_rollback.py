@@ -108,6 +108,7 @@ class Life:
         if refusal is None:
             assert self.table.pending_plan() is None
         else:
+            assert self.table.config.table_version == 6, refusal
             assert any(instant in refusal for instant in appended), refusal
 
     def savepoint(self, _: None) -> None:
@@ -137,7 +138,7 @@ def _refused(action: Callable[[], object]) -> str | None:
     return None
 
 
-def _live(session: Any, steps: list[tuple[str, Any]], mode: str) -> None:
+def _live(session: Any, steps: list[tuple[str, Any]], mode: str, version: int = 6) -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = HudiTable.create(
             str(Path(folder, "t")),
@@ -148,6 +149,7 @@ def _live(session: Any, steps: list[tuple[str, Any]], mode: str) -> None:
             buckets=1,
             clock="commit",
             data_latency="0s",
+            table_version=version,
         )
         table = HudiTable.open(table.path, settings={"hudi_assets.carry.over": mode})
         life = Life(table, session)
@@ -164,19 +166,20 @@ COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.function_sco
 WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@pytest.mark.parametrize("mode", ["hardlink", "symlink", "copy"])
+@pytest.mark.parametrize(("version", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (8, "auto"), (9, "auto")])
 @settings(COMMON, max_examples=10, derandomize=True, phases=WITHOUT_SHRINKING)
 @given(steps=st.lists(STEP, min_size=4, max_size=14))
-def test_what_is_taken_back(session: Any, mode: str, steps: list[tuple[str, Any]]) -> None:
-    _live(session, steps, mode)
+def test_what_is_taken_back(session: Any, version: int, mode: str, steps: list[tuple[str, Any]]) -> None:
+    _live(session, steps, mode, version)
 
 
-def test_a_compaction_between_savepoint_and_restore(session: Any) -> None:
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_compaction_between_savepoint_and_restore(session: Any, version: int) -> None:
     """The plan is older than the savepoint, its execution is not: the plan's compaction stays."""
     first = [(k, 1_000 + k) for k in range(4)]
     steps = [("write", first), ("write", [(k, 8_000) for k in range(4)]), ("plan", 2_000), ("write", [(0, 8_500)])]
     steps += [("savepoint", None), ("execute", None), ("write", [(1, 8_600)]), ("restore", None)]
-    _live(session, steps, "auto")
+    _live(session, steps, "auto", version)
 
 
 def test_plan_type(session: Any) -> None:

@@ -17,6 +17,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.concurrency.heartbeat import FOLDER, INTERVAL, MISSES, Heartbeats
 from hudi_assets.engine.concurrency.lock import EXECUTE, LOCK_EXPIRE, LOCK_PATH, WRITE, table_lock, write_lock
+from hudi_assets.engine.concurrency.providers import FILE_SYSTEM, LOCK_PROVIDER
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.storage import LocalStorage
@@ -172,6 +173,10 @@ def test_a_lock_in_a_folder_of_its_own(table: HudiTable, storage: LocalStorage, 
         (LOCK_EXPIRE, "soon", InvalidInput),
         (LOCK_EXPIRE, "-1", InvalidInput),
         (LOCK_EXPIRE, "9" * 5000, InvalidInput),
+        (LOCK_PROVIDER, "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider", UnsupportedTable),
+        (LOCK_PROVIDER, "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider", UnsupportedTable),
+        (LOCK_PROVIDER, "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider", UnsupportedTable),
+        (LOCK_PROVIDER, "com.example.OurLockProvider", UnsupportedTable),
     ],
 )
 def test_settings_that_make_no_lock_are_refused(
@@ -179,6 +184,26 @@ def test_settings_that_make_no_lock_are_refused(
 ) -> None:
     with pytest.raises(error, match=key.replace(".", r"\.")), _taken(storage, locked(table, **{key: value})):
         pass
+
+
+def test_the_refusal_of_a_lock_provider_names_it_and_what_to_do(table: HudiTable, storage: LocalStorage) -> None:
+    provider = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
+    with pytest.raises(UnsupportedTable) as refused, _taken(storage, locked(table, **{LOCK_PROVIDER: provider})):
+        pass
+    assert provider in refused.value.what
+    assert "Hive metastore" in refused.value.what
+    assert FILE_SYSTEM in str(refused.value.hint)
+    assert not storage.exists(".hoodie/lock")
+
+
+@pytest.mark.parametrize("writers", ["stopped", "locked"])
+def test_the_provider_counts_only_where_the_lock_is_shared(
+    table: HudiTable, storage: LocalStorage, writers: str
+) -> None:
+    given = {LOCK_PROVIDER: FILE_SYSTEM if writers == "locked" else "com.example.OurLockProvider"}
+    config = HudiTable.open(table.path, settings={WRITERS: writers, **given}).config
+    with write_lock(storage, config, wait_s=0):
+        assert storage.exists(".hoodie/lock") == (writers == "locked")
 
 
 # -- heartbeats -------------------------------------------------------------------------------------

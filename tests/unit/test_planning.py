@@ -302,3 +302,43 @@ def test_hudis_strategies_have_no_curve(session: LocalSession, tmp_path: Path) -
     table = make(tmp_path / "t")
     put(table, session, 10_000, (1, 1_000, "a"))
     assert opened(table, {STRATEGY: "UnBoundedCompactionStrategy"}).cost_curve() == ()
+
+
+# ------------------------------------------------------------------------------- whoever executes
+
+
+def test_beside_live_writers_a_partial_plan_needs_their_services_off(session: LocalSession, tmp_path: Path) -> None:
+    """Hudi's inline compaction would execute it, and lose the carried-over rows to incremental queries."""
+    table = make(tmp_path / "t")
+    put(table, session, 2_000, (1, 1_000, "a"))
+    put(table, session, 9_000, (2, 8_000, "a"))
+    locked = opened(table, {"hudi_assets.writers": "locked"})
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInput, match="Hudi's own table services"):
+            locked.plan_compaction(threshold=1_000, dry_run=dry_run)
+    assert table.pending_plan() is None
+    assert isinstance(locked.plan_compaction(threshold=8_000, dry_run=True), Plan)  # nothing is carried over
+    off = opened(table, {"hudi_assets.writers": "locked", "hudi_assets.table.services": "ours"})
+    plan = off.plan_compaction(threshold=1_000)
+    assert isinstance(plan, Plan)
+    assert [len(op.carried_over) for op in plan.operations] == [1]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_later_versions_carry_nothing_over(session: LocalSession, tmp_path: Path, version: int) -> None:
+    table = make(tmp_path / "t", table_version=version)
+    put(table, session, 2_000, (1, 1_000, "a"))
+    put(table, session, 9_000, (2, 8_000, "a"))
+    before = snapshot(table)
+    live = {"hudi_assets.writers": "locked"}
+    # The cleaner of the writers: two commits since the cut, and as many again in the grace.
+    with pytest.raises(InvalidInput, match=r"hoodie\.cleaner\.commits\.retained is 1, and has to be \d+ or more"):
+        opened(table, {**live, "hoodie.cleaner.commits.retained": "1"}).plan_compaction(threshold=1_000)
+    plan = opened(table, {**live, "hudi_assets.query.grace": "0s"}).plan_compaction(threshold=1_000)
+    assert isinstance(plan, Plan)
+    first, second = (i for i in table.state().timeline.instants if i.is_completed)
+    assert (first.completion or "") < plan.instant < second.timestamp
+    assert [op.carried_over for op in plan.operations] == [()]
+    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    assert snapshot(table) == before
+    assert [len(s.log_files) for s in table.state().view.latest] == [1]

@@ -16,6 +16,7 @@ from hudi_assets.engine.compaction.residue import (
     residue_path,
 )
 from hudi_assets.engine.compaction.tasks import CompactionSpec, Executed, execute_operation
+from hudi_assets.engine.concurrency.executors import begun_by_us, check_still_ours, refuse_other_executor
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
 from hudi_assets.engine.concurrency.lock import EXECUTE, table_lock, write_lock
 from hudi_assets.engine.concurrency.stragglers import refuse_stragglers
@@ -23,7 +24,9 @@ from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.indexes.table_index import bloom_filter_of
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, Plan
+from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
+from hudi_assets.engine.metadata_table.policy import switch_off
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, Plan, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
@@ -68,8 +71,10 @@ class CompactionExecutor:
                     state = self._state()
                 plan = self._pending_plan(state, instant)
                 refuse_stragglers(state, plan)
+                refuse_other_executor(self.storage, self.layout, self.config, instant)
                 held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
-                self.publisher.begin_compaction(instant)
+                switch_off(self.storage, check_metadata_table(self.storage, self.config))
+                self._begin(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan, keep=frozenset())
             self._delete_residue_logs(plan, keep=frozenset())
@@ -78,11 +83,15 @@ class CompactionExecutor:
             self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
             self._delete_residue_logs(plan, keep=frozenset(e.residue.path for e in executed if e.residue))
             self._verify_carried_over(plan)
-            if self.config.writers == "locked":
-                # Another engine commits under this lock: from here to our commit none does.
+            shared = self.config.writers == "locked" or self.publisher.metadata_table is not None
+            if shared or self.layout.has_completion_times:
+                # Another engine commits under this lock; the metadata table takes one change at a time; and a
+                # completion time is later than every other one.
                 lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
                 held.enter_context(lock)
             refuse_stragglers(self._state(), plan)
+            written = [stat.path for e in executed for stat in (e.stat, e.residue) if stat]
+            check_still_ours(self.storage, self.layout, instant, written)
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
@@ -90,6 +99,12 @@ class CompactionExecutor:
             operations=tuple(e.result for e in executed),
             seconds=time.monotonic() - started,
         )
+
+    def _begin(self, instant: str) -> None:
+        if begun_by_us(self.storage, self.layout, instant) is False:
+            # A dead attempt of another engine, as its owner says.
+            self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
+        self.publisher.begin_compaction(instant)
 
     def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
         try:

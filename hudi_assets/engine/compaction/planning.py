@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import time
 from dataclasses import dataclass
 
 from hudi_assets.engine.compaction import strategy, triggers
+from hudi_assets.engine.compaction.beside_others import refuse_beside_others
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
+from hudi_assets.engine.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
 from hudi_assets.engine.compaction.placement import NewInstant, Placement, past_instant
 from hudi_assets.engine.compaction.residue import (
@@ -24,8 +27,10 @@ from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.indexes import table_index
 from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
+from hudi_assets.engine.metadata_table.policy import switch_off
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
-from hudi_assets.engine.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.settings.config import HUDI, WRITERS, TableConfig
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
@@ -36,6 +41,8 @@ from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.writing.writer import WRITER_NAME
 
 _LOCK_WAIT_S = 30.0
+_GAP_WAIT_S = 20.0
+_GAP_POLL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,30 @@ class CompactionPlanner:
                 hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
                 "the table's lock); on the command line --writers.",
             )
+        if self.config.executor == HUDI:
+            check_hudi_executes(self.config, self.layout, None, self.storage.base)
         if dry_run:
-            return self._choose(self._state(), threshold)[0]
+            return self._choose(self._state(), threshold, beside_writes=self._waits_for_gaps)[0]
         self.storage.check_writable()
+        give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
+        while True:
+            self._await_gap(give_up)
+            chosen = self._plan_now(threshold)
+            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
+            if not busy or time.monotonic() > give_up:
+                return chosen
+
+    @property
+    def _waits_for_gaps(self) -> bool:
+        """Beside locked writers of version 6: a plan stands beside no unfinished write, and one may always be there."""
+        return self.layout.carries_logs_over and self.config.writers == "locked"
+
+    def _await_gap(self, give_up: float) -> None:
+        """Wait, without any lock, for a moment at which no write is unfinished: a busy writer has short ones."""
+        while triggers.beside_write(self._state().timeline) is not None and time.monotonic() < give_up:
+            time.sleep(_GAP_POLL_S)
+
+    def _plan_now(self, threshold: int | None) -> Plan | NoPlan:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
             state = self._state()
             clean_up(self.storage, self.layout, self.publisher, state)
@@ -70,19 +98,27 @@ class CompactionPlanner:
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 held.check()
+                switch_off(self.storage, check_metadata_table(self.storage, self.config))
                 self.publisher.publish_plan(chosen, guard or None, self.config.carry_over, still_alone)
             return chosen
 
-    def _choose(self, state: TableState, threshold: int | None) -> tuple[Plan | NoPlan, str]:
-        """The plan or the reason for none, and the instant that guards its links."""
+    def _choose(
+        self, state: TableState, threshold: int | None, *, beside_writes: bool = False
+    ) -> tuple[Plan | NoPlan, str]:
+        """The plan or the reason for none, and the instant that guards its links.
+
+        On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
+        """
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.
         unit = state.event_time_column[1] if settings.by_event_time else None
         check_exact_split(self.config, unit, self.layout, self.storage.base)
+        check_metadata_table(self.storage, self.config)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
-        held = triggers.hold_back(state.timeline, ignore=state.guards)
+        writes = self.layout.carries_logs_over and not beside_writes
+        held = triggers.hold_back(state.timeline, ignore=state.guards, writes=writes)
         if held is not None:
             return held, ""
         now = self.publisher.new_instant(state.timeline)
@@ -107,6 +143,8 @@ class CompactionPlanner:
             carry_over=functools.partial(self.layout.carry_over, first=first),
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
+        if isinstance(chosen, Plan):
+            refuse_beside_others(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 
     def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:

@@ -13,8 +13,8 @@ from hudi_assets.engine.settings.compaction import MAX_DELTA_COMMITS, MAX_DELTA_
 from hudi_assets.engine.timeline.instants import Timeline, instant_ms
 
 
-def hold_back(timeline: Timeline, *, ignore: frozenset[str] = frozenset()) -> NoPlan | None:
-    """Strictly one compaction at a time, and none beside an unfinished write.
+def hold_back(timeline: Timeline, *, ignore: frozenset[str] = frozenset(), writes: bool = True) -> NoPlan | None:
+    """Strictly one compaction at a time, and, with `writes`, none beside an unfinished write.
 
     A log file that an unfinished write puts into the old slice after the plan is published would be
     lost on version 6.
@@ -23,9 +23,13 @@ def hold_back(timeline: Timeline, *, ignore: frozenset[str] = frozenset()) -> No
         if instant.timestamp in ignore:
             continue
         return NoPlan(f"{instant.action} {instant.timestamp} is pending")
-    for instant in timeline.inflight_writes:
-        return NoPlan(f"{instant.action} {instant.timestamp} is {instant.state}")
-    return None
+    return beside_write(timeline) if writes else None
+
+
+def beside_write(timeline: Timeline) -> NoPlan | None:
+    """The unfinished write that a plan would have to stand beside."""
+    first = next(iter(timeline.inflight_writes), None)
+    return NoPlan(f"{first.action} {first.timestamp} is {first.state}") if first else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlparse
 
 from filelock import FileLock, Timeout
 
+from hudi_assets.engine.concurrency.providers import check_lock_provider
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.storage import SCRATCH, Storage, folder_storage
@@ -49,6 +50,8 @@ class HudiLock:
 
     @classmethod
     def of(cls, storage: Storage, config: TableConfig) -> HudiLock:
+        """The lock that the settings name; `UnsupportedTable` for one that cannot be shared from here."""
+        check_lock_provider(config, storage.base)
         expire_ms = 60_000 * _minutes(config)
         folder = (config.properties.get(LOCK_PATH) or "").strip().rstrip("/")
         if not folder:

@@ -39,7 +39,8 @@ class Bounds:
     `cleaned_from`: the earliest commit that the cleaner retains. `uncommitted`: instants of files that count for
     nothing now, and would once the start has passed them. `replacing`: replacecommits whose replaced files are
     still there. `deltas`: so many delta commits since the last compaction a trigger counts.
-    `archived`: instants that an archived log file holds already, whose deletion a crash cut short.
+    `archived`: instants that the archive holds already, whose deletion a crash cut short. `metadata_compacted`: the
+    metadata table's last compaction ("": it had none): what it says of later writes counts by the active timeline.
     """
 
     cleaned_from: str | None = None
@@ -47,6 +48,7 @@ class Bounds:
     replacing: frozenset[str] = frozenset()
     deltas: int = 0
     archived: frozenset[tuple[str, Action]] = frozenset()
+    metadata_compacted: str | None = None
 
 
 def keep_of(properties: Mapping[str, str], where: str) -> Keep:
@@ -73,7 +75,9 @@ def plan_archive(timeline: Timeline, keep: Keep, bounds: Bounds) -> tuple[Instan
     if undoing:
         return NothingToDo(f"{undoing[0].action} {undoing[0].timestamp} is unfinished")
     writes = timeline.completed(*WRITES)
-    chosen = [i for action in _COUNTED for i in _beyond(timeline.completed(action), keep, bounds)]
+    counted = (i for action in _COUNTED for i in _beyond(timeline.completed(action), keep, bounds))
+    # What the metadata table says of a clean counts by the active timeline too.
+    chosen = [i for i in counted if bounds.metadata_compacted is None or i.timestamp < bounds.metadata_compacted]
     due = _beyond(writes, _adjusted(writes, keep, bounds.cleaned_from), bounds)
     first, words = _first_to_stay(timeline, writes, bounds)
     allowed = [i for i in due if first is None or i.timestamp < first]
@@ -116,6 +120,10 @@ def _held(timeline: Timeline, writes: tuple[Instant, ...], bounds: Bounds) -> It
         yield savepoint.timestamp, f"savepoint {savepoint.timestamp}"
     for instant in sorted(bounds.replacing):
         yield instant, f"replacecommit {instant}, whose replaced files are not cleaned yet,"
+    if bounds.metadata_compacted is not None:
+        last = bounds.metadata_compacted
+        later = (i.timestamp for i in writes if (i.completion or i.timestamp) > last)
+        yield next(later, last), f"the metadata table, last compacted at {last}," if last else "the metadata table,"
     if bounds.deltas:
         yield from _held_for_trigger(writes, bounds.deltas)
 

@@ -15,6 +15,7 @@ from hudi_assets.engine.housekeeping.clean_execute import (
 )
 from hudi_assets.engine.housekeeping.clean_plan import CleanPlan, Retention, plan_clean, retention
 from hudi_assets.engine.housekeeping.clean_state import inventory
+from hudi_assets.engine.housekeeping.query_grace import query_grace_ms
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
@@ -51,13 +52,13 @@ class Cleaner:
         self.storage.check_writable()
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="cleans") as held:
             clean_up(self.storage, self.layout, self.publisher, self._state())
-            finished = finish_cleans(self._state(), self.config)
+            finished = finish_cleans(self._state(), self.config, self.publisher)
             state = self._state()
             plan = self._plan(state, keep)
             if isinstance(plan, NothingToDo):
                 return finished[-1] if finished else plan
             held.check()
-            return execute_clean(state, self._publish(state, plan))
+            return execute_clean(state, self._publish(state, plan), self.publisher)
 
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
@@ -68,8 +69,14 @@ class Cleaner:
             return NothingToDo(f"clean {pending[0].timestamp} is pending")
         # An older slice may hold the last copy of what is gone from a newer one.
         refuse_missing(state)
-        timezone = self.config.timezone
-        return plan_clean(inventory(state), keep, now_ms=self.publisher.now_ms(), timezone=timezone)
+        properties, back_dated = self.config.properties, not self.layout.carries_logs_over
+        return plan_clean(
+            inventory(state),
+            keep,
+            now_ms=self.publisher.now_ms(),
+            timezone=self.config.timezone,
+            grace_ms=query_grace_ms(properties, self.storage.base, back_dated=back_dated),
+        )
 
     def _publish(self, state: TableState, plan: CleanPlan) -> PublishedClean:
         instant = self.publisher.new_instant(state.timeline)

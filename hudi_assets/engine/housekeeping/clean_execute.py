@@ -1,7 +1,7 @@
 """Carrying out a published clean, and finishing what a crash left of cleans and savepoints.
 
-The order is requested → inflight → delete → completed. Whoever comes later can go on from any point: the plan
-names the files, and a file that is gone already counts as deleted.
+The order is requested → inflight → delete → metadata table → completed. Whoever comes later can go on from any point:
+the plan names the files, and a file that is gone already counts as deleted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.clean_metadata import CleanMetadata, PublishedClean, encode_clean
+from hudi_assets.engine.timeline.publish import Publisher
 
 log = logging.getLogger(__name__)
 SAVEPOINT_MARK = b'{"hudi_assets.writer": "hudi-assets"}'
@@ -38,7 +39,7 @@ class CleanResult:
     bytes_deleted: int = 0
 
 
-def execute_clean(state: TableState, clean: PublishedClean) -> CleanResult:
+def execute_clean(state: TableState, clean: PublishedClean, publisher: Publisher) -> CleanResult:
     """Delete what a published clean names, and complete it. Call it under the write lock.
 
     The table may have changed since the plan was made, so what is needed *now* is kept: the newest slices,
@@ -46,9 +47,11 @@ def execute_clean(state: TableState, clean: PublishedClean) -> CleanResult:
     """
     storage, layout = state.storage, state.layout
     started = time.monotonic()
-    path = {stage: layout.instant_path(clean.instant, Action.CLEAN, stage) for stage in State}
-    if not storage.exists(path[State.INFLIGHT]):
-        storage.create(path[State.INFLIGHT], storage.read(path[State.REQUESTED]))
+    requested, inflight = (
+        layout.instant_path(clean.instant, Action.CLEAN, stage) for stage in (State.REQUESTED, State.INFLIGHT)
+    )
+    if not storage.exists(inflight):
+        storage.create(inflight, storage.read(requested))
     found = inventory(state)
     deleted = _deletable(state, found, clean.plan)
     own_linked_files(storage, links_into(found, frozenset(deleted)))
@@ -67,10 +70,21 @@ def execute_clean(state: TableState, clean: PublishedClean) -> CleanResult:
         milliseconds=round((time.monotonic() - started) * 1000),
         extra=clean.extra,
     )
-    storage.create(path[State.COMPLETED], encode_clean(metadata))
+    if publisher.completed_path(publisher.read_timeline(), clean.instant, Action.CLEAN) is None:
+        if (metadata_table := publisher.metadata_table) is not None:
+            metadata_table.record(clean.instant, {}, _names_by_partition(deleted))
+        publisher.complete(clean.instant, Action.CLEAN, encode_clean(metadata))
     return CleanResult(
         clean.instant, clean.plan.policy, metadata.earliest_retained or None, deleted, size_of(state, deleted)
     )
+
+
+def _names_by_partition(paths: Iterable[str]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for path in paths:
+        partition, _, name = path.rpartition("/")
+        names.setdefault(partition, []).append(name)
+    return names
 
 
 def size_of(state: TableState, paths: Iterable[str]) -> int:
@@ -99,18 +113,18 @@ def own_linked_files(storage: Storage, links: Iterable[str]) -> None:
         storage.own(link)
 
 
-def finish_cleans(state: TableState, config: TableConfig) -> tuple[CleanResult, ...]:
+def finish_cleans(state: TableState, config: TableConfig, publisher: Publisher) -> tuple[CleanResult, ...]:
     """Finish pending cleans: ours, and another engine's where the settings say that no other engine is at work."""
     return tuple(
-        execute_clean(state, clean)
+        execute_clean(state, clean, publisher)
         for clean in read_pending_cleans(state)
         if clean.is_ours or config.writers == "stopped"
     )
 
 
-def finish_pending(state: TableState, config: TableConfig) -> tuple[str, ...]:
+def finish_pending(state: TableState, config: TableConfig, publisher: Publisher) -> tuple[str, ...]:
     """What recovery does about cleans and savepoints, a sentence each. Call it under the write lock."""
-    done = [f"finished the clean {c.instant} ({len(c.deleted)} files)" for c in finish_cleans(state, config)]
+    done = [f"finished the clean {c.instant} ({len(c.deleted)} files)" for c in finish_cleans(state, config, publisher)]
     return (*done, *withdraw_dead_savepoints(state))
 
 

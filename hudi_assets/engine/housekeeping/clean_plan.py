@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.units import duration
 from hudi_assets.engine.model import Action, FileSlice, Instant, NothingToDo
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, format_instant
@@ -33,7 +35,7 @@ class CleaningPolicy(StrEnum):
     KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 
 
-_RETAINED: Final = {
+RETAINED: Final = {
     CleaningPolicy.KEEP_LATEST_COMMITS: ("hoodie.cleaner.commits.retained", 10),
     CleaningPolicy.KEEP_LATEST_FILE_VERSIONS: ("hoodie.cleaner.fileversions.retained", 3),
     CleaningPolicy.KEEP_LATEST_BY_HOURS: ("hoodie.cleaner.hours.retained", 24),
@@ -55,7 +57,8 @@ class Inventory:
     `groups` has every file group, also replaced ones and the slice that a pending compaction opens;
     `strays` are base files of a slice besides the one that its commit names; `replaced` gives a group's
     replacecommit; `compacting` the base instant of the slice that a pending (log) compaction reads;
-    `links` the target of each symbolic link, of whatever slice, visible or not.
+    `links` the target of each symbolic link, of whatever slice, visible or not. `completions`: when the instant that
+    opens a slice, or replaces a group, was completed; None where it is not. What is not in it was at its own time.
     """
 
     timeline: Timeline
@@ -65,6 +68,12 @@ class Inventory:
     compacting: Mapping[GroupKey, str] = field(default_factory=dict)
     savepointed: frozenset[str] = frozenset()
     links: Mapping[str, str] = field(default_factory=dict)
+    completions: Mapping[str, str | None] = field(default_factory=dict)
+
+    def replaced_before(self, opened: str, instant: str) -> bool:
+        """True where what came before the instant `opened` was out of every new query's sight before another one."""
+        completion = self.completions.get(opened, opened)
+        return completion is not None and completion < instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ def retention(properties: Mapping[str, str], policy: str | None, retained: int |
             hint=f"It may be: {', '.join(CleaningPolicy)}.",
         )
     chosen = CleaningPolicy(name.upper())
-    key, default = _RETAINED[chosen]
+    key, default = RETAINED[chosen]
     if retained is None:
         try:
             retained = int(properties.get(key) or default)
@@ -125,8 +134,13 @@ def earliest_to_retain(timeline: Timeline, keep: Retention, now_ms: int, timezon
     return next((i for i in reversed(completed) if i.timestamp < unfinished[0].timestamp), None)
 
 
-def plan_clean(inventory: Inventory, keep: Retention, *, now_ms: int, timezone: str) -> CleanPlan | NothingToDo:
-    """What to delete so that every query from the retained point on keeps its answer."""
+def plan_clean(
+    inventory: Inventory, keep: Retention, *, now_ms: int, timezone: str, grace_ms: int = 0
+) -> CleanPlan | NothingToDo:
+    """What to delete so that every query from the retained point on keeps its answer.
+
+    What was replaced less than `grace_ms` ago stays, whatever the policy: queries that began before may still read it.
+    """
     completed = inventory.timeline.completed(*WRITES)
     if not completed:
         return NothingToDo("nothing was committed yet")
@@ -134,9 +148,14 @@ def plan_clean(inventory: Inventory, keep: Retention, *, now_ms: int, timezone: 
     if earliest is None and keep.policy is not CleaningPolicy.KEEP_LATEST_FILE_VERSIONS:
         return NothingToDo(f"every commit is retained ({keep.policy}, {keep.retained})")
     files: dict[str, list[str]] = {}
-    for ((partition, _), _), paths in deletable(inventory, _given_up(inventory, keep, earliest)).items():
+    given_up = tuple(_given_up(inventory, keep, earliest))
+    settled = _settled(inventory, given_up, format_instant(now_ms - grace_ms, timezone) if grace_ms else None)
+    for ((partition, _), _), paths in deletable(inventory, settled).items():
         files.setdefault(partition, []).extend(paths)
     if not files:
+        if len(settled) < len(given_up):
+            held = len(given_up) - len(settled)
+            return NothingToDo(f"{held} file slices were replaced less than {duration(grace_ms)} ago")
         return NothingToDo(f"no file slice is older than what is retained ({keep.policy}, {keep.retained})")
     last = completed[-1].timestamp
     links = links_into(inventory, frozenset(path for paths in files.values() for path in paths))
@@ -148,18 +167,30 @@ def _given_up(inventory: Inventory, keep: Retention, earliest: Instant | None) -
     for key, slices in inventory.groups.items():
         replaced = inventory.replaced.get(key)
         if replaced is not None:
-            doomed: Iterable[FileSlice] = slices if earliest is None or replaced < earliest.timestamp else ()
+            old = earliest is None or inventory.replaced_before(replaced, earliest.timestamp)
+            doomed: Iterable[FileSlice] = slices if old else ()
         elif earliest is None:
             doomed = _old_versions(slices, keep.retained, inventory.compacting.get(key))
         else:
-            doomed = _before(slices, earliest.timestamp)
+            doomed = _before(inventory, slices, earliest.timestamp)
         yield from ((key, slice_.base_instant) for slice_ in doomed)
 
 
-def _before(slices: tuple[FileSlice, ...], earliest: str) -> tuple[FileSlice, ...]:
-    """Slices that no view at `earliest` or later reads: all but the newest from before it."""
-    older = [s for s in slices if s.base_instant < earliest]
-    return tuple(older[:-1])
+def _before(inventory: Inventory, slices: tuple[FileSlice, ...], earliest: str) -> tuple[FileSlice, ...]:
+    """Slices that no view at `earliest` or later reads: the next one was completed before it."""
+    return tuple(old for old, new in pairwise(slices) if inventory.replaced_before(new.base_instant, earliest))
+
+
+def _settled(inventory: Inventory, given_up: Iterable[SliceKey], since: str | None) -> list[SliceKey]:
+    """Those of the slices that were replaced before `since` (None: whenever)."""
+    if since is None:
+        return list(given_up)
+    next_: dict[SliceKey, str] = {}
+    for key, slices in inventory.groups.items():
+        next_ |= {(key, old.base_instant): new.base_instant for old, new in pairwise(slices)}
+        if slices and key in inventory.replaced:
+            next_[key, slices[-1].base_instant] = inventory.replaced[key]
+    return [slot for slot in given_up if slot not in next_ or inventory.replaced_before(next_[slot], since)]
 
 
 def _old_versions(slices: tuple[FileSlice, ...], versions: int, compacting: str | None) -> tuple[FileSlice, ...]:

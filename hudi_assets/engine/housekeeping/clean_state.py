@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from hudi_assets.engine.housekeeping.clean_plan import Inventory, SliceKey
-from hudi_assets.engine.model import Action, Instant, State
+from hudi_assets.engine.model import Action, FileSlice, Instant, State
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
@@ -68,7 +69,12 @@ def inventory(state: TableState) -> Inventory:
         compacting=_compacting(state),
         savepointed=frozenset(path for savepoint in read_savepoints(state) for path in savepoint.files),
         links={f.path: f.link_target for files in state.listing.values() for f in files if f.link_target},
+        completions={i: state.completion_of(i) for i in {*_opening(groups), *state.replaced.values()}},
     )
+
+
+def _opening(groups: Mapping[GroupKey, tuple[FileSlice, ...]]) -> Iterator[str]:
+    return (slice_.base_instant for slices in groups.values() for slice_ in slices)
 
 
 def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:

@@ -55,7 +55,7 @@ class Savepoints:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="makes a savepoint") as held:
             clean_up(self.storage, self.layout, self.publisher, self._state())
             # A pending clean may be about to delete what the savepoint would name.
-            finish_cleans(self._state(), self.config)
+            finish_cleans(self._state(), self.config, self.publisher)
             state = self._state()
             chosen = self._completed(state, instant)
             if any(i.timestamp == chosen for i in state.timeline.completed(Action.SAVEPOINT)):
@@ -74,7 +74,7 @@ class Savepoints:
         self.storage.check_writable()
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="deletes a savepoint"):
             state = self._state()
-            known = [i.timestamp for i in state.timeline.completed(Action.SAVEPOINT)]
+            known = {i.timestamp: i for i in state.timeline.completed(Action.SAVEPOINT)}
             if instant not in known:
                 raise InvalidInput(
                     "There is no savepoint at this instant.",
@@ -82,8 +82,8 @@ class Savepoints:
                     hint=f"There are: {', '.join(known) or 'none'}.",
                 )
             # The inflight file first: alone it would be taken for a savepoint that is being made.
-            for stage in (State.INFLIGHT, State.COMPLETED):
-                self.storage.delete(self.layout.instant_path(instant, Action.SAVEPOINT, stage))
+            self.storage.delete(self.layout.instant_path(instant, Action.SAVEPOINT, State.INFLIGHT))
+            self.storage.delete(f"{self.layout.timeline_folder}/{known[instant].file_name}")
 
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
@@ -119,10 +119,10 @@ class Savepoints:
             )
 
     def _publish(self, savepoint: Savepoint) -> None:
-        path = {s: self.layout.instant_path(savepoint.instant, Action.SAVEPOINT, s) for s in State}
-        if not self.storage.exists(path[State.INFLIGHT]):
-            self.storage.create(path[State.INFLIGHT], SAVEPOINT_MARK)
-        self.storage.create(path[State.COMPLETED], encode_savepoint(savepoint))
+        inflight = self.layout.instant_path(savepoint.instant, Action.SAVEPOINT, State.INFLIGHT)
+        if not self.storage.exists(inflight):
+            self.storage.create(inflight, SAVEPOINT_MARK)
+        self.publisher.complete(savepoint.instant, Action.SAVEPOINT, encode_savepoint(savepoint))
 
 
 def savepoint_files(state: TableState, instant: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ BLOOM_TYPE: Final = "hoodie.bloom.index.filter.type"
 BLOOM_MAX_ENTRIES: Final = "hoodie.bloom.index.filter.dynamic.max.entries"
 
 BUCKET: Final = "BUCKET"
+LOOKED_UP: Final = ("SIMPLE", "BLOOM")  # in the base files of the key's partition
 # HoodieIndex.IndexType of 0.15 and 1.2.
 _TYPES: Final = (
     BUCKET,

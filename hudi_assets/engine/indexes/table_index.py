@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.indexes.bloom import BloomSettings
-from hudi_assets.engine.indexes.settings import BUCKET, INDEX_TYPE
+from hudi_assets.engine.indexes.settings import BUCKET, INDEX_TYPE, LOOKED_UP
+from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.writing.keys import bucket_of
@@ -56,15 +57,34 @@ def check_exact_split(state: TableState) -> None:
         )
 
 
+def looks_keys_up(config: TableConfig) -> bool:
+    """True where the settings say that keys are looked up in the files of their partition."""
+    return config.index.type in LOOKED_UP
+
+
 def refuse_writes(state: TableState) -> None:
-    """Refuse to write a table whose file groups are no buckets: a row that we write goes to its bucket."""
-    stated = state.config.index.type
-    if _may_have_bucket_index(state):
+    """Refuse to write a table where a row may not get to its key's file group, so that the key would come twice."""
+    stated, groups = state.config.index.type, state.view.groups
+    other = next((file_id for _, file_id in groups if not names_bucket(file_id)), None)
+    if looks_keys_up(state.config):
+        if groups and other is None:
+            raise InvalidInput(
+                f"{INDEX_TYPE} is {stated}, but all file groups are named as the bucket index names them.",
+                where=state.storage.base,
+                hint=f"Leave {INDEX_TYPE} out, and give hoodie.bucket.index.num.buckets.",
+            )
         return
-    other = next((file_id for _, file_id in state.view.groups if not names_bucket(file_id)), None)
-    because = f"file group {other} is not a bucket's" if other else f"{INDEX_TYPE}={stated}"
-    raise UnsupportedTable(
-        f"Only tables with the bucket index are written ({because}).",
-        where=state.storage.base,
-        hint="Let the engine that wrote it go on writing it: compacting, cleaning and reading it here is supported.",
-    )
+    if stated not in (None, BUCKET):
+        raise UnsupportedTable(
+            f"Tables with {INDEX_TYPE}={stated} are not written.",
+            where=state.storage.base,
+            hint=f"Written are {BUCKET}, {' and '.join(LOOKED_UP)}; let the engine that wrote it go on writing it: "
+            "compacting, cleaning and reading it here is supported.",
+        )
+    if other is not None:
+        raise UnsupportedTable(
+            f"File group {other} is not a bucket's: the table's index is not the bucket index.",
+            where=state.storage.base,
+            hint=f"State {INDEX_TYPE} as its writers have it: {' and '.join(LOOKED_UP)} are written, the others only "
+            "compacted, cleaned and read.",
+        )

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.archive_kind import Archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 
 CompletionOf = Callable[[str], str | None]
@@ -52,6 +53,11 @@ class Layout(Protocol):
     def encode_commit(self, metadata: CommitMetadata) -> bytes: ...
 
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata: ...
+
+    @property
+    def archive(self) -> Archive:
+        """The archived timeline, of the kind that this version has."""
+        ...
 
     # -- files ------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from hudi_assets.engine.layout import names
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.archive_kind import Archive
+from hudi_assets.engine.timeline.archived import ArchivedLogs
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import is_instant
 
@@ -58,6 +60,10 @@ class LayoutV6:
 
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata:
         return CommitMetadata.from_json(data, where)
+
+    @property
+    def archive(self) -> Archive:
+        return ArchivedLogs()
 
     # -- files ------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from hudi_assets.engine.layout import names
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.archive_kind import Archive
+from hudi_assets.engine.timeline.archive_layers import ArchivedLayers
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import is_instant
@@ -68,6 +70,10 @@ class LayoutV8:
 
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata:
         return decode_commit(data, where)
+
+    @property
+    def archive(self) -> Archive:
+        return ArchivedLayers()
 
     # -- files ------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -25,7 +24,6 @@ from hudi_assets.engine.metadata_table.hfile_blocks import (
     Codec,
     Cursor,
     IndexEntry,
-    codec_of,
     corrupt,
     decode_block,
     decode_fields,
@@ -37,50 +35,24 @@ from hudi_assets.engine.metadata_table.hfile_blocks import (
     row_of,
     varint,
 )
+from hudi_assets.engine.metadata_table.hfile_trailer import TRAILER_SIZE, Flavour, Trailer
 
-TRAILER_SIZE: Final = 4096
+__all__ = ["BLOCK_SIZE", "TRAILER_SIZE", "Entry", "Flavour", "HFile", "HFileReader", "read_hfile", "write_hfile"]
+
 BLOCK_SIZE: Final = 64 * 1024
 SCHEMA: Final = "schema"
 MIN_RECORD_KEY: Final = "minRecordKey"
 MAX_RECORD_KEY: Final = "maxRecordKey"
 
 Entry = tuple[bytes, bytes]
-_Pair = dict[int, bytes]
 
-_TRAILER_MAGIC: Final = b'TRABLK"$'
 _PROTOBUF_MAGIC: Final = b"PBUF"
-_COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _KEY_TAIL: Final = b"\x00" + struct.pack(">q", 2**63 - 1) + b"\x04"  # no family, the latest timestamp, a put
 _NO_MVCC: Final = b"\x00"
 _LAST_KEY: Final = "hfile.LASTKEY"
 _MOST_LEVELS: Final = 8
 _LONGEST_KEY: Final = 2**15 - 1
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
-
-
-class Flavour(Enum):
-    """Whose file it is like. HBASE: table version 6, which 0.15.0 reads by HBase's reader. NATIVE: 8 and 9."""
-
-    HBASE = "hbase"
-    NATIVE = "native"
-
-
-class _Field:
-    """Numbers of the trailer's fields (TrailerProto)."""
-
-    FILE_INFO_OFFSET = 1
-    LOAD_ON_OPEN_OFFSET = 2
-    INDEX_BYTES = 3
-    TOTAL_BYTES = 4
-    DATA_INDEX_COUNT = 5
-    META_INDEX_COUNT = 6
-    ENTRY_COUNT = 7
-    INDEX_LEVELS = 8
-    FIRST_DATA_BLOCK = 9
-    LAST_DATA_BLOCK = 10
-    COMPARATOR = 11
-    CODEC = 12
-    ENCRYPTION_KEY = 13
 
 
 @dataclass(frozen=True)
@@ -132,7 +104,7 @@ def write_hfile(
     load_on_open, _ = put(BlockKind.ROOT_INDEX, root)
     put(BlockKind.ROOT_INDEX, encode_root_index(meta_index))
     file_info, _ = put(BlockKind.FILE_INFO, _encode_info(_file_info(ordered, schema, flavour, info)))
-    trailer = _Trailer(
+    trailer = Trailer(
         file_info, load_on_open, len(root), cells_size, len(index), len(meta_index), len(ordered), index[-1][1], codec
     )
     return b"".join((*parts, trailer.encode(flavour)))
@@ -201,74 +173,6 @@ def _encode_info(info: Mapping[str, bytes]) -> bytes:
     return _PROTOBUF_MAGIC + varint(len(message)) + message
 
 
-# ---------------------------------------------------------------------------------------------- the trailer
-
-
-@dataclass(frozen=True, slots=True)
-class _Trailer:
-    file_info_offset: int
-    load_on_open_offset: int
-    index_bytes: int
-    total_bytes: int
-    data_index_count: int
-    meta_index_count: int
-    entry_count: int
-    last_data_block: int
-    codec: Codec
-    index_levels: int = 1
-
-    def encode(self, flavour: Flavour) -> bytes:
-        hbase = flavour is Flavour.HBASE
-        fields: list[tuple[int, int | bytes]] = [
-            (_Field.FILE_INFO_OFFSET, self.file_info_offset),
-            (_Field.LOAD_ON_OPEN_OFFSET, self.load_on_open_offset),
-            (_Field.INDEX_BYTES, self.index_bytes if hbase else self.total_bytes),
-            *([(_Field.TOTAL_BYTES, self.total_bytes)] if hbase else []),
-            (_Field.DATA_INDEX_COUNT, self.data_index_count),
-            (_Field.META_INDEX_COUNT, self.meta_index_count),
-            (_Field.ENTRY_COUNT, self.entry_count),
-            (_Field.INDEX_LEVELS, self.index_levels),
-            (_Field.FIRST_DATA_BLOCK, 0),
-            (_Field.LAST_DATA_BLOCK, self.last_data_block),
-            (_Field.COMPARATOR, _COMPARATOR),
-            (_Field.CODEC, int(self.codec)),
-        ]
-        message = encode_fields(fields)
-        head = _TRAILER_MAGIC + varint(len(message)) + message
-        # The version: major in the lower three bytes, minor in the upper one.
-        return head.ljust(TRAILER_SIZE - 4, b"\0") + (b"\x03" if hbase else b"\x00") + b"\x00\x00\x03"
-
-    @classmethod
-    def decode(cls, data: bytes) -> _Trailer:
-        cursor = Cursor(data)
-        if cursor.take(8) != _TRAILER_MAGIC:
-            raise corrupt("it does not end with a trailer")
-        if (major := int.from_bytes(data[-3:], "big")) != 3:
-            raise UnsupportedTable(f"HFiles of version {major} are not handled.")
-        fields = dict(decode_fields(cursor.take(cursor.varint())))
-        if fields.get(_Field.ENCRYPTION_KEY):
-            raise UnsupportedTable("The HFile is encrypted, which is not handled.")
-
-        def number(field: int, default: int = 0) -> int:
-            value = fields.get(field, default)
-            if not isinstance(value, int) or value >= 1 << 63:
-                raise corrupt(f"field {field} of its trailer is no number")
-            return value
-
-        return cls(
-            number(_Field.FILE_INFO_OFFSET),
-            number(_Field.LOAD_ON_OPEN_OFFSET),
-            number(_Field.INDEX_BYTES),
-            number(_Field.TOTAL_BYTES),
-            number(_Field.DATA_INDEX_COUNT),
-            number(_Field.META_INDEX_COUNT),
-            number(_Field.ENTRY_COUNT),
-            number(_Field.LAST_DATA_BLOCK),
-            codec_of(number(_Field.CODEC, Codec.NONE)),
-            number(_Field.INDEX_LEVELS, 1),
-        )
-
-
 # ---------------------------------------------------------------------------------------------- reading
 
 
@@ -290,7 +194,7 @@ class HFileReader:
             raise corrupt(f"{size} bytes are too few")
         self._read_at = read_at
         self._end = size - TRAILER_SIZE
-        self._trailer = _Trailer.decode(bytes(self._bytes(self._end, TRAILER_SIZE)))
+        self._trailer = Trailer.decode(bytes(self._bytes(self._end, TRAILER_SIZE)))
         self._root, meta_index, self.info = self._load_on_open()
         self._metas = {_name(entry.key): entry for entry in meta_index}
         if "hfile.MAX_TAGS_LEN" in self.info:

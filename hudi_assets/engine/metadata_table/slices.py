@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.layout.seam import CompletionOf, Layout
 from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.storage import FileInfo, Storage
@@ -16,9 +16,9 @@ FILES: Final = "files"
 FOLDER: Final = f"{ROOT}/{FILES}"
 _BASE: Final = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,})\.hfile", re.ASCII)
 _LOG: Final = re.compile(
-    r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII
+    r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,})\.log\.(?P<version>\d{1,9})(?:_(?P<token>[^.]+))?", re.ASCII
 )
-_MDT_COMMITS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_COMMITS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlic
             bases.append(base)
         elif (log := parse_log(file)) is not None:
             logs.append(log)
-    groups = {f.file_id for f in (*bases, *logs)}
+    groups = {base.file_id for base in bases} | {log.file_id for log in logs}
     if len(groups) != 1:
         raise CorruptTable(
             f"The metadata table's files partition has {len(groups)} file groups, not one.",
@@ -67,8 +67,7 @@ def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlic
         )
     committed = {base.instant: base for base in bases if _counts(base.instant, own)}
     pending = sorted({i.timestamp for i in own.unfinished if i.action == Action.COMPACTION})
-    completions = {i.timestamp: i.completion for i in own.files if i.is_completed}
-    cut = layout.cut(sorted({*committed, *pending}), logs, completions.get)
+    cut = layout.cut(sorted({*committed, *pending}), logs, _completion_of(own))
     instants = sorted({i for i in (*committed, *cut) if _counts(i, own) or i in pending})
     if not instants:
         raise CorruptTable("The metadata table's files partition has no slice.", where=f"{storage.base}: {FOLDER}")
@@ -81,11 +80,20 @@ def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlic
     return found
 
 
+def _completion_of(own: OwnTimeline) -> CompletionOf:
+    """Of what was archived nothing is known but that it was: its own time, so that it stays in the slice it was in."""
+    completions = {i.timestamp: i.completion or i.timestamp for i in own.completed(*_COMMITS)}
+    return lambda instant: completions.get(instant) or (instant if _is_archived(instant, own) else None)
+
+
 def _counts(instant: str, own: OwnTimeline) -> bool:
     """A slice's base instant is completed, or older than the timeline's start (archived)."""
-    done = {i.timestamp for i in own.completed(*_MDT_COMMITS)}
-    first = min((i.timestamp for i in own.files if i.action in (*_MDT_COMMITS, Action.COMPACTION)), default=None)
-    return instant in done or (first is not None and instant < first)
+    return instant in {i.timestamp for i in own.completed(*_COMMITS)} or _is_archived(instant, own)
+
+
+def _is_archived(instant: str, own: OwnTimeline) -> bool:
+    first = min((i.timestamp for i in own.files if i.action in (*_COMMITS, Action.COMPACTION)), default=None)
+    return first is not None and instant < first
 
 
 def parse_base(file: FileInfo) -> OwnBase | None:

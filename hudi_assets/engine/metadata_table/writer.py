@@ -10,25 +10,299 @@ delta commit has to go before the instant leaves the data table's timeline: from
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from hudi_assets.engine.errors import Conflict, CorruptTable, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_headers
-from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
-from hudi_assets.engine.metadata_table.slices import FILES, FilesSlice, read_files_slice
-from hudi_assets.engine.model import Action, State
+from hudi_assets.engine.metadata_table.compaction import OwnCompaction
+from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
+from hudi_assets.engine.metadata_table.own_timeline import OwnInstant, OwnTimeline, own_path
+from hudi_assets.engine.metadata_table.partitions import has_metadata_table
+from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, read_files
+from hudi_assets.engine.metadata_table.record_schema import record_schema
+from hudi_assets.engine.metadata_table.records import (
+    FilesRecord,
+    encode,
+    partition_files,
+    partition_key,
+    partition_list,
+)
+from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, all_logs, files_slice
+from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
-from hudi_assets.engine.timeline.instants import format_instant
+from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
 
 WRITER_NAME: Final = "hudi-assets"
 Added = Mapping[str, Mapping[str, int]]
 """Partition → name → size in bytes. The partition of a table without partitions is ""."""
 Deleted = Mapping[str, Collection[str]]
 """Partition → names."""
-_NOTHING: Final[Deleted] = {}
+_NOTHING: Final[dict[str, tuple[str, ...]]] = {}
 _TOKEN: Final = "0-0-0"
 _AT_ONCE: Final = "004"
+_WRITES: Final = (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """The metadata table of one data table. The caller holds the data table's write lock."""
+
+    storage: Storage
+    layout: Layout
+    now_ms: Callable[[], int]
+    timezone: str = "UTC"
+
+    @classmethod
+    def of(
+        cls, storage: Storage, layout: Layout, now_ms: Callable[[], int], timezone: str = "UTC"
+    ) -> MetadataTable | None:
+        """The table's metadata table as it stands now; None where it has none."""
+        return cls(storage, layout, now_ms, timezone) if has_metadata_table(storage) else None
+
+    # -- one change -------------------------------------------------------------------------------
+
+    def record(self, instant: str, added: Added, deleted: Deleted = _NOTHING) -> None:
+        """Write the delta commit of a data table's instant that is about to be completed.
+
+        What an earlier attempt at the same instant left is removed first. `Conflict` where another engine's work on
+        the metadata table is unfinished, or where it has written this instant.
+        """
+        own = self._own()
+        self._refuse_foreign(own, instant)
+        self.tidy()
+        self.take_back(instant)
+        self._compaction.keep_up()
+        self._fold_larger(added)
+        own = self._own()
+        slice_ = files_slice(self.storage, self.layout, own)
+        records = _records(added, deleted)
+        path = self._new_log(slice_, instant)
+        stat = self._stat(slice_, path, len(records))
+        begun = CommitMetadata("UPSERT_PREPPED", (stat,), {WRITER: WRITER_NAME})
+        for state in (State.REQUESTED, State.INFLIGHT):
+            content = self.layout.encode_commit(begun) if state is State.INFLIGHT else b""
+            self.storage.create(own_path(self.layout, instant, Action.DELTA_COMMIT, state), content)
+        block = self._block(instant, records)
+        self.storage.create(path, block)
+        self._complete(own, instant, stat, len(block))
+
+    def _fold_larger(self, added: Added) -> None:
+        """Of two sizes of a name, readers take the larger one, whatever was deleted in a log file in between.
+
+        So a file that takes a name again that a rollback has freed needs a base file without it.
+        """
+        own = self._own()
+        slice_ = files_slice(self.storage, self.layout, own)
+        below = replace(slice_.older or slice_, logs=())
+        if below.base is None:
+            return
+        known = merged_records(self.storage, below, ValidInstants(own, self._data_timeline()))
+        for partition, files in added.items():
+            record = known.get(partition_key(partition))
+            sizes = record.present if record else {}
+            again = [name for name, size in files.items() if size < sizes.get(name, 0)]
+            if again:
+                self._compact_for(f"{partition}/{again[0]}".lstrip("/"))
+                return
+
+    def _compact_for(self, path: str) -> None:
+        if not self._compaction.can_compact(self._own()):
+            raise Conflict(
+                f"The metadata table still has another size of {path}, a name that was used before.",
+                where=self.storage.base,
+                hint="Let Hudi write and compact its metadata table first, or switch its indexes off.",
+            )
+        self._compaction.compact()
+
+    def _own(self) -> OwnTimeline:
+        return OwnTimeline.read(self.storage, self.layout)
+
+    def _refuse_foreign(self, own: OwnTimeline, instant: str) -> None:
+        """Nothing is written beside what another engine left unfinished.
+
+        Hudi's readers stop at a log block whose instant is later than the last completed one: what lies
+        behind it would not count.
+        """
+        for other in own.unfinished:
+            if other.action in _WRITES and not self._is_ours(own, other):
+                raise Conflict(
+                    f"{other.action} {other.timestamp} of the metadata table is another engine's and unfinished.",
+                    where=self.storage.base,
+                    hint="Let that engine go on, or roll its write back: by HudiTable.rollback where it is stopped.",
+                )
+        done = [i for i in own.of(instant, Action.DELTA_COMMIT) if i.is_completed]
+        if done and not self._is_ours(own, done[0]):
+            raise Conflict(
+                f"Another engine has written {instant} into the metadata table.",
+                where=self.storage.base,
+                hint="Let it complete the instant, or roll the instant back.",
+            )
+
+    @property
+    def _compaction(self) -> OwnCompaction:
+        return OwnCompaction(self.storage, self.layout, self._data_timeline(), self._new_instant)
+
+    def _is_ours(self, own: OwnTimeline, instant: OwnInstant) -> bool:
+        if instant.action == Action.COMPACTION:
+            return self._compaction.is_ours(instant.timestamp)
+        files = [i for i in own.of(instant.timestamp, Action.DELTA_COMMIT) if i.state is not State.REQUESTED]
+        if not files:
+            # A crash right after the first file: with no more than that, nothing is there to be lost.
+            return instant.action == Action.DELTA_COMMIT
+        found = self.layout.decode_commit(self.storage.read(files[0].path), f"{self.storage.base}: {files[0].path}")
+        return WRITER in found.extra
+
+    def _new_log(self, slice_: FilesSlice, instant: str) -> str:
+        shown = FileSlice(FILES, slice_.file_id, slice_.instant, None, slice_.logs)
+        named, version = self.layout.new_log(shown, instant)
+        return f"{FOLDER}/{self.layout.log_file_name(slice_.file_id, named, version, _TOKEN)}"
+
+    def _stat(self, slice_: FilesSlice, path: str, records: int) -> WriteStat:
+        name = path.rsplit("/", 1)[-1]
+        return WriteStat(
+            path=f"{FILES}/{name}",
+            partition=FILES,
+            file_id=slice_.file_id,
+            prev_commit=slice_.instant,
+            size=0,
+            num_writes=records,
+            num_updates=records,
+            log_version=int(name.rsplit(".log.", 1)[1].split("_")[0]),
+            base_file=slice_.base.name if slice_.base else "",
+            log_files=(*(log.name for log in slice_.logs), name),
+        )
+
+    def _block(self, instant: str, records: Iterable[FilesRecord]) -> bytes:
+        flavour = self._flavour
+        schema = record_schema(flavour)
+        content = write_hfile([encode(record, schema) for record in records], schema=schema, flavour=flavour)
+        header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
+        return encode_block(BlockType.HFILE_DATA, header, content)
+
+    @property
+    def _flavour(self) -> Flavour:
+        return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
+
+    def _complete(self, own: OwnTimeline, instant: str, stat: WriteStat, size: int) -> None:
+        extra = {SCHEMA: record_schema(self._flavour), WRITER: WRITER_NAME}
+        sized = WriteStat(**{name: getattr(stat, name) for name in stat.__slots__} | {"size": size})
+        metadata = CommitMetadata("UPSERT_PREPPED", (sized,), extra)
+        completion = self._later_than(own.latest) if self.layout.has_completion_times else None
+        path = own_path(self.layout, instant, Action.DELTA_COMMIT, State.COMPLETED, completion)
+        self.storage.create(path, self.layout.encode_commit(metadata))
+
+    def _later_than(self, last: str | None) -> str:
+        while True:
+            now = format_instant(self.now_ms(), self.timezone)
+            if last is None or now > last:
+                return now
+            time.sleep(0.001)
+
+    def tidy(self) -> tuple[str, ...]:
+        """Take back what a crash left of delta commits of ours, and finish a compaction; a sentence each."""
+        own = self._own()
+        done = []
+        for other in own.unfinished:
+            if other.action in _WRITES and self._is_ours(own, other):
+                if other.action == Action.COMPACTION:
+                    self._compaction.keep_up()
+                    done.append(f"finished compaction {other.timestamp} of the metadata table")
+                else:
+                    self.take_back(other.timestamp)
+                    done.append(f"took {other.timestamp} back from the metadata table")
+        return tuple(done)
+
+    # -- taking back ------------------------------------------------------------------------------
+
+    def undo(self, instant: str, files: Collection[str]) -> None:
+        """Take an instant of the data table out: it is pending there, or about to be no longer completed.
+
+        `files`: table-relative paths of the data files that go with it. Can be done again.
+        """
+        self.take_back(instant)
+        self.forget(files)
+
+    def take_back(self, instant: str) -> None:
+        """Remove an instant's delta commit with its log files, unless a compaction has merged it already."""
+        own = self._own()
+        begun = own.of(instant, Action.DELTA_COMMIT)
+        if not begun or self._is_merged(own, begun[0]):
+            return
+        logs = [log for log in all_logs(self.storage) if instant in self._blocks_of(log)]
+        for log in logs:
+            if self._blocks_of(log) != {instant}:
+                raise UnsupportedTable(
+                    "A log file of the metadata table holds several delta commits.",
+                    where=f"{self.storage.base}: {log.path}",
+                    hint="Roll the instant back with the engine that wrote it.",
+                )
+        for file in (i for i in begun if i.is_completed):
+            self.storage.delete(file.path)
+        for log in logs:
+            self.storage.delete(log.path)
+        order = {State.INFLIGHT: 0, State.REQUESTED: 1}
+        for file in sorted((i for i in begun if not i.is_completed), key=lambda i: order[i.state]):
+            self.storage.delete(file.path)
+
+    def _is_merged(self, own: OwnTimeline, delta: OwnInstant) -> bool:
+        last = own.last_compaction
+        return delta.is_completed and last is not None and (delta.completion or delta.timestamp) < last.timestamp
+
+    def _blocks_of(self, log: LogFile) -> set[str]:
+        blocks = read_headers(lambda offset, n: self.storage.read_at(log.path, offset, n), log.size)
+        return {block.instant_time for block in blocks if block.instant_time}
+
+    def forget(self, files: Collection[str]) -> None:
+        """List files no longer, at once: by a delta commit of an instant that the data table does not have.
+
+        On version 6 it has one of Hudi's suffixes, which make it count without an instant there.
+        """
+        listed = read_files(self.storage, self.layout, self._data_timeline())
+        gone: dict[str, list[str]] = {}
+        for path in sorted(files):
+            partition, _, name = path.rpartition("/")
+            if name in listed.files(partition):
+                gone.setdefault(partition, []).append(name)
+        if gone:
+            self.record(self.instant_at_once(), {}, gone)
+
+    def show(self, instant: str, added: Added) -> None:
+        """List files at once, by a delta commit named after an instant of the data table (version 6)."""
+        self.record(instant if self.layout.has_completion_times else f"{instant}{_AT_ONCE}", added)
+
+    def instant_at_once(self) -> str:
+        """An instant of the metadata table's own, which counts as soon as it is completed there."""
+        instant = self._new_instant()
+        return instant if self.layout.has_completion_times else f"{instant}{_AT_ONCE}"
+
+    def _new_instant(self) -> str:
+        """Later than all on both timelines, and none that the data table could come to have."""
+        newest = max(self._own().latest or "", self._data_timeline().last or "")[:17]
+        instant = self._later_than(newest)
+        self._later_than(instant)
+        return instant
+
+    def _data_timeline(self) -> Timeline:
+        listing = self.storage.list_files(self.layout.timeline_folder)
+        return Timeline(latest_states(i for i in map(self.layout.parse_instant, (f.name for f in listing)) if i))
+
+
+def _records(added: Added, deleted: Deleted) -> list[FilesRecord]:
+    """One record per partition that changes, and the list of the partitions that get files."""
+    partitions = sorted({*added, *deleted})
+    # A commit without files is a commit too: an HFile holds one record at least.
+    records = [partition_list(sorted(added))] if added or not deleted else []
+    return records + [partition_files(p, added.get(p, {}), deleted.get(p, ())) for p in partitions]
+
+
+def files_by_partition(stats: Iterable[WriteStat]) -> dict[str, dict[str, int]]:
+    """The files that write stats name, with their sizes, as `record` takes them."""
+    found: dict[str, dict[str, int]] = {}
+    for stat in stats:
+        partition, _, name = stat.path.rpartition("/")
+        found.setdefault(partition, {})[name] = stat.size
+    return found

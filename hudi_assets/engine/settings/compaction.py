@@ -22,6 +22,7 @@ TRIGGER: Final = "hoodie.compact.inline.trigger.strategy"
 MAX_DELTA_COMMITS: Final = "hoodie.compact.inline.max.delta.commits"
 MAX_DELTA_SECONDS: Final = "hoodie.compact.inline.max.delta.seconds"
 PARQUET_MAX_FILE_SIZE: Final = "hoodie.parquet.max.file.size"
+SMALL_FILE_LIMIT: Final = "hoodie.parquet.small.file.limit"
 
 _PACKAGE: Final = "org.apache.hudi.table.action.compact.strategy."
 _DEFAULTS: Final = {
@@ -32,6 +33,7 @@ _DEFAULTS: Final = {
     MAX_DELTA_COMMITS: 5,
     MAX_DELTA_SECONDS: 3600,
     PARQUET_MAX_FILE_SIZE: 120 * 1024 * 1024,
+    SMALL_FILE_LIMIT: 100 * 1024 * 1024,
 }
 
 
@@ -80,6 +82,7 @@ class CompactionSettings:
     max_delta_commits: int = _DEFAULTS[MAX_DELTA_COMMITS]
     max_delta_seconds: int = _DEFAULTS[MAX_DELTA_SECONDS]
     base_file_size: int = _DEFAULTS[PARQUET_MAX_FILE_SIZE]
+    small_file_limit: int = _DEFAULTS[SMALL_FILE_LIMIT]
     io_bound: int | None = None
     partition_bound: int | None = None
 
@@ -103,6 +106,7 @@ def parse_compaction_settings(properties: Mapping[str, str], where: str) -> Comp
         max_delta_commits=numbers[MAX_DELTA_COMMITS],
         max_delta_seconds=numbers[MAX_DELTA_SECONDS],
         base_file_size=numbers[PARQUET_MAX_FILE_SIZE],
+        small_file_limit=numbers[SMALL_FILE_LIMIT],
         io_bound=numbers[TARGET_IO] if properties.get(TARGET_IO) else None,
         partition_bound=numbers[TARGET_PARTITIONS] if properties.get(TARGET_PARTITIONS) else None,
     )

@@ -41,9 +41,14 @@ LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
 AUTO: Final = "auto"
 CLOCK: Final = "hudi_assets.clock"
 WRITERS: Final = "hudi_assets.writers"
+EXECUTOR: Final = "hudi_assets.executor"
+NATIVE: Final = "native"
+HUDI: Final = "hudi"
 CARRY_OVER: Final = "hudi_assets.carry.over"
+QUERY_GRACE: Final = "hudi_assets.query.grace"
 HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
+METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
@@ -60,13 +65,16 @@ _MAKES_THE_TABLE: Final = frozenset(
     {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK}
 )
 _OWN_SETTINGS: Final = frozenset(
-    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
+    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
+    | {QUERY_GRACE, METADATA_SWITCH_OFF}
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
     WRITERS: ("locked", "stopped"),
+    EXECUTOR: (NATIVE, HUDI),
     CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
     LOG_BLOCK_FORMAT: ("parquet", "avro"),
+    METADATA_SWITCH_OFF: ("true", "false"),
 }
 
 
@@ -110,6 +118,11 @@ class TableConfig:
     @property
     def partitioned(self) -> bool:
         return bool(self.partition_fields)
+
+    @property
+    def executor(self) -> str:
+        """Who executes compactions: "native" (this project) or "hudi" (Apache Hudi's Spark bundle)."""
+        return self.properties.get(EXECUTOR, NATIVE).lower()
 
     @property
     def ordered_by_event_time(self) -> bool:
@@ -267,13 +280,6 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
             f"The table is {kind or 'of no stated type'}, not MERGE_ON_READ.",
             where=where,
             hint="Only merge-on-read tables have log files to compact.",
-        )
-    if _flag(get("hoodie.table.metadata.partitions.inflight")) or get("hoodie.table.metadata.partitions"):
-        raise UnsupportedTable(
-            f"The table's metadata table is on ({get('hoodie.table.metadata.partitions')}).",
-            where=where,
-            hint="Tables with hoodie.metadata.enable=true are not supported yet: switch it off with "
-            "Hudi (hoodie.metadata.enable=false on every writer) first.",
         )
     for key, wanted, words in (
         ("hoodie.populate.meta.fields", "true", "The table has no Hudi meta columns"),

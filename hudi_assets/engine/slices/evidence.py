@@ -20,10 +20,9 @@ from hudi_assets.engine.logs.codec import read_blocks
 from hudi_assets.engine.logs.reader import data_block_table
 from hudi_assets.engine.model import Action, FileSlice, Instant, Plan
 from hudi_assets.engine.slices.file_view import GroupKey
-from hudi_assets.engine.slices.history import Evidence, History, SliceKey
+from hudi_assets.engine.slices.history import Across, Evidence, History, SliceKey
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.timeline.archived import archive_files, decode_archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import WRITES
 
@@ -41,11 +40,13 @@ def gather(state: TableState) -> Evidence:
     for instant in state.timeline.completed(*WRITES):
         found.add_write(state, instant, state.commit(instant))
     for plan in state.pending_plans:
-        found.add_plan(plan)
+        found.add_plan(state, plan)
     cleaned = _cleaned(state)
     for key, instants in cleaned.items():
         found.opened.setdefault(key, set()).update(instants)
     start = whole_from(state)
+    if not state.layout.carries_logs_over:
+        found.add_beginnings(state)
     return Evidence(
         written={key: frozenset(paths) for key, paths in found.written.items()},
         opened={key: frozenset(instants) for key, instants in found.opened.items()},
@@ -53,8 +54,9 @@ def gather(state: TableState) -> Evidence:
         whole_from=start,
         savepoints=dict(_savepoints(state)),
         cleaned=cleaned,
-        began_with=partial(began_with, state.storage),
+        began_with=partial(began_with, state.storage, names_tell=state.layout.carries_logs_over),
         archived_replace=partial(_archived_replace, state, start),
+        across={key: tuple(logs) for key, logs in found.across.items()},
     )
 
 
@@ -65,6 +67,7 @@ class _Gathered:
         self.written: dict[SliceKey, set[str]] = {}
         self.opened: dict[GroupKey, set[str]] = {}
         self.predecessors: dict[SliceKey, str] = {}
+        self.across: dict[GroupKey, list[Across]] = {}
 
     def add_write(self, state: TableState, instant: Instant, commit: CommitMetadata) -> None:
         for stat in commit.stats:
@@ -75,6 +78,11 @@ class _Gathered:
             self.written.setdefault(place[:2], set()).add(stat.path)
             if state.timeline.is_committed(opened):  # not a plan that was withdrawn, its log files moved back
                 self.opened.setdefault(key, set()).add(opened)
+            if not is_base and not state.layout.carries_logs_over:
+                # Its name does not say whether the group was there before: see `add_beginnings`.
+                if instant.timestamp < opened:
+                    self.across.setdefault(key, []).append(Across(stat.path, instant.timestamp, opened))
+                continue
             if opened != instant.timestamp:
                 continue
             if is_base and stat.prev_commit.isdigit() and instant.action is not Action.REPLACE_COMMIT:
@@ -84,13 +92,28 @@ class _Gathered:
                 self.predecessors.setdefault((key, opened), _FIRST)
         plan = state.plan(instant.timestamp) if instant.action is Action.COMMIT else None
         if plan is not None:
-            self.add_plan(plan)
+            self.add_plan(state, plan)
 
-    def add_plan(self, plan: Plan) -> None:
+    def add_plan(self, state: TableState, plan: Plan) -> None:
         for op in plan.operations:
             key = (op.partition, op.file_id)
             self.opened.setdefault(key, set()).add(plan.instant)
             self.predecessors[(key, plan.instant)] = op.base_instant
+            if not state.layout.carries_logs_over:
+                # Where slices are cut by completion times a plan takes all log files of one.
+                self.written.setdefault((key, op.base_instant), set()).update(op.log_files)
+                if op.base_file is None:
+                    self.predecessors.setdefault((key, op.base_instant), _FIRST)
+
+    def add_beginnings(self, state: TableState) -> None:
+        """Groups that begin with log files, for the layouts where a log file's name does not tell.
+
+        A cleaner keeps the newest slice whole. So where that has no base file, there was none before it either.
+        """
+        for key, slices in state.view_with_replaced.groups.items():
+            newest = slices[-2:] if key in state.view_with_replaced.pending else slices
+            if len(slices) == len(newest) and newest[0].base_file is None and key not in state.replaced:
+                self.predecessors.setdefault((key, newest[0].base_instant), _FIRST)
 
 
 def _slice_of(state: TableState, path: str, partition: str) -> tuple[GroupKey, str, bool] | None:
@@ -143,46 +166,33 @@ def whole_from(state: TableState) -> str:
         return ""
     oldest = next((t for t in writes if t not in saved), writes[-1])
     older = (s.base_instant < writes[0] for slices in state.view_with_replaced.groups.values() for s in slices)
-    return oldest if archive_files(state.storage) or any(older) else ""
+    return oldest if state.layout.archive.is_there(state.storage) or any(older) else ""
 
 
 def _archived_replace(state: TableState, start: str) -> str:
     """The newest archived replacecommit; `start`, of what was not archived, where the archive cannot be read."""
-    files = archive_files(state.storage)
-    if not files:
-        return start
+    archive = state.layout.archive
     try:
-        return max(_newest_replace(state.storage, path, state.storage.size(path)) for path in files)
+        return archive.newest_replace(state.storage) if archive.is_there(state.storage) else start
     except (CorruptTable, FileNotFoundError):
         return start
-
-
-@lru_cache(maxsize=1_000)
-def _newest_replace(storage: Storage, path: str, size: int) -> str:
-    """The newest replacecommit in a file of the archive ("": none)."""
-    del size
-    where, data = f"{storage.base}: {path}", storage.read(path)
-    if any(block.is_corrupt for block in read_blocks(data)):
-        raise CorruptTable("A block of the archive cannot be read.", where=where)
-    records = decode_archive(data, where)
-    replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
-    return max((r.get("commitTime") or "" for r in records if r.get("actionType") in replacing), default="")
 
 
 # ------------------------------------------------------------------------------- what the files say
 
 
-def began_with(storage: Storage, slice_: FileSlice) -> bool:
+def began_with(storage: Storage, slice_: FileSlice, *, names_tell: bool = True) -> bool:
     """True where a slice's own files show that its group began with it.
 
     A compaction's base file has no row of its own instant. One whose rows are all of it was inserted; but
     outside a bucket index an insert may also have rewritten an older file, so that proves nothing there.
+    `names_tell`: log files are named by their slice; else each is named by its own commit, which proves nothing.
     """
     if slice_.base_file is not None:
         if not names_bucket(slice_.file_id):
             return False
         return _oldest_commit(storage, slice_.base_file.path) == slice_.base_instant
-    return any(_has_rows_of(storage, log.path, slice_.base_instant) for log in slice_.log_files)
+    return names_tell and any(_has_rows_of(storage, log.path, slice_.base_instant) for log in slice_.log_files)
 
 
 @lru_cache(maxsize=10_000)

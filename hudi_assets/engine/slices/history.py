@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hudi_assets.engine.model import FileSlice
+from hudi_assets.engine.slices.as_of import Since, at_its_own_time, slices_across
 from hudi_assets.engine.slices.file_view import FileView, GroupKey
 
 SliceKey = tuple[GroupKey, str]  # a group and a slice's base instant
@@ -50,6 +51,18 @@ class Evidence:
     began_with: Callable[[FileSlice], bool]
     # The newest replacecommit that was archived ("": none): what it replaced has left no trace.
     archived_replace: Callable[[], str]
+    # Per group, log files requested before the slice that they are in began, and completed after: as of the
+    # instants between they belong to the answer, which a slice before that one gives.
+    across: Mapping[GroupKey, tuple[Across, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A log file and the instants [requested, slice) at which it is read beside an older slice."""
+
+    path: str
+    requested: str
+    slice_instant: str
 
 
 def after(instant: str) -> str:
@@ -57,11 +70,14 @@ def after(instant: str) -> str:
     return instant + "0"
 
 
-def view_as_of(view: FileView, replaced: Mapping[GroupKey, str], t: str) -> FileView:
+def view_as_of(view: FileView, replaced: Mapping[GroupKey, str], t: str, since: Since | None = None) -> FileView:
     """The view as of instant t. `view` has every group, `replaced` says when which one was replaced.
 
-    Its slices' log files may hold later blocks: read them with `CommittedInstants.until` = t.
+    Its slices' log files may hold later blocks: read them with `CommittedInstants.until` = t. With `since` (slices
+    are cut by completion times), only log files of writes that count at t are in it.
     """
+    if since is not None:
+        return FileView(slices_across(view, replaced, t, since), {})
     groups = {
         key: kept
         for key, slices in view.groups.items()
@@ -70,10 +86,11 @@ def view_as_of(view: FileView, replaced: Mapping[GroupKey, str], t: str) -> File
     return FileView(groups, view.pending)
 
 
-def settled_at(view: FileView, replaced: Mapping[GroupKey, str]) -> str:
+def settled_at(view: FileView, replaced: Mapping[GroupKey, str], since: Since | None = None) -> str:
     """From this instant on the newest slice of every group that is left answers."""
-    newest = (slices[-1].base_instant for key, slices in view.groups.items() if key not in replaced)
-    return max([*newest, *replaced.values()], default="")
+    counts = since or at_its_own_time()
+    newest = (counts.base(slices[-1].base_instant) for key, slices in view.groups.items() if key not in replaced)
+    return max([*newest, *map(counts.base, replaced.values())], default="")
 
 
 @dataclass(frozen=True)
@@ -86,9 +103,9 @@ class History:
 
     # -- asking -----------------------------------------------------------------------------------
 
-    def as_of(self, t: str) -> tuple[FileSlice, ...]:
+    def as_of(self, t: str, since: Since | None = None) -> tuple[FileSlice, ...]:
         """The slices to merge for instant t, in order of partition and file id. Ask `gap_at` first."""
-        return view_as_of(FileView(self._usable, self.view.pending), self.replaced, t).latest
+        return view_as_of(FileView(self._usable, self.view.pending), self.replaced, t, since).latest
 
     def gap_at(self, t: str) -> Gap | None:
         """A gap that t lies in; None where the answer as of t is right."""
@@ -147,11 +164,20 @@ class History:
         place = bisect_right(slices, t, key=lambda s: s.base_instant)
         if place < len(slices) or not slices:
             yield from self._gap_before(key, slices, place)
+        yield from self._gaps_across(key)
 
     def _gaps(self, key: GroupKey) -> Iterator[Gap]:
         slices = self._usable.get(key, ())
+        yield from self._gaps_across(key)
         for place in range(max(len(slices), 1)):
             yield from self._gap_before(key, slices, place)
+
+    def _gaps_across(self, key: GroupKey) -> Iterator[Gap]:
+        """Where an older slice answers, but for a log file that went to a newer one and is gone with it."""
+        gone = self.evidence.cleaned.get(key, frozenset())
+        for log in self.evidence.across.get(key, ()):
+            if log.path not in self._paths or log.slice_instant in gone:
+                yield Gap(log.requested, log.slice_instant)
 
     def _gap_before(self, key: GroupKey, slices: tuple[FileSlice, ...], place: int) -> Iterator[Gap]:
         """The gap that ends where the slice at `place` begins."""

@@ -48,7 +48,7 @@ def missing_files(state: TableState) -> Iterator[Missing]:
     newest = _newest_bases(state, [file for _, _, file in written])
     for instant, stat, file in written:
         key = (file.partition, file.file_id)
-        slice_instant = file.base_instant if isinstance(file, LogFile) else file.instant
+        slice_instant = state.slice_instant(file) if isinstance(file, LogFile) else file.instant
         if key in state.replaced or slice_instant < newest.get(key, ""):
             continue
         info = infos.get(stat.path)

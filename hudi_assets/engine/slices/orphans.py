@@ -3,6 +3,10 @@
 They are invisible until Hudi's archiver has moved the timeline's start past them; from then on their slice counts
 as committed, and hides the one below (tried with 0.15.0). So they are looked for, and removed while what
 they show is still elsewhere.
+
+Where a log file carries its own commit's instant, an orphan holds nothing that was ever committed: it is removed
+whatever is in it, before it counts. So is a base file of a compaction that was withdrawn: its instant is a past one,
+which the timeline's start passes soon.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import BaseFile, LogFile
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.timeline.instants import is_instant
 
 _CHUNK = 1 << 20
 
@@ -34,15 +40,16 @@ class Orphans:
         """Log and base files whose instant is not on the timeline, and not older than its start."""
         start = self.state.timeline.start or ""
         old = {i.timestamp for i in self.state.timeline.instants}
-        suspects = [f for f in _table_files(self.state) if _instant(f) not in old and _instant(f) >= start]
-        return tuple(f for f in suspects if _instant(f) not in self._known)
+        suspects = [f for f in _table_files(self.state) if instant_of(f) not in old and instant_of(f) >= start]
+        return tuple(f for f in suspects if instant_of(f) not in self._known)
 
     @cached_property
     def _known(self) -> frozenset[str]:
         """Instants on the timeline now: one that began after this reading may have files in the listing."""
-        layout = self.state.layout
-        listed = (layout.parse_instant(f.name) for f in self.state.storage.list_files(layout.timeline_folder))
-        return frozenset(i.timestamp for i in (*self.state.timeline.instants, *listed) if i is not None)
+        names = (f.name for f in self.state.storage.list_files(self.state.layout.timeline_folder))
+        # Of actions that are not known here too.
+        listed = (name.split(".")[0].split("_")[0] for name in names)
+        return frozenset((*(i.timestamp for i in self.state.timeline.instants), *filter(is_instant, listed)))
 
     @cached_property
     def phantoms(self) -> tuple[tuple[LogFile, ...], ...]:
@@ -64,8 +71,12 @@ class Orphans:
         return tuple(sorted({f.path for f in self.files} | {log.path for slice_ in self.phantoms for log in slice_}))
 
     @cached_property
-    def removable(self) -> tuple[LogFile, ...]:
-        """Log files that only show again what another file of their group holds: they can go."""
+    def removable(self) -> tuple[LogFile | BaseFile, ...]:
+        """What can go: files that were never committed, log files that only show again what another one holds."""
+        return self._shown_elsewhere if self.state.layout.carries_logs_over else self.files
+
+    @cached_property
+    def _shown_elsewhere(self) -> tuple[LogFile, ...]:
         suspects = [log for log in self.files if isinstance(log, LogFile)]
         suspects += [log for slice_ in self.phantoms for log in slice_]
         paths = {log.path for log in suspects}
@@ -89,7 +100,8 @@ class Orphans:
         return False
 
 
-def _instant(file: LogFile | BaseFile) -> str:
+def instant_of(file: LogFile | BaseFile) -> str:
+    """The instant in a file's name."""
     return file.base_instant if isinstance(file, LogFile) else file.instant
 
 
@@ -114,12 +126,16 @@ def _table_files(state: TableState) -> Iterator[LogFile | BaseFile]:
                 yield parsed
 
 
-def remove_orphans(state: TableState) -> tuple[str, ...]:
+def remove_orphans(state: TableState, metadata_table: MetadataTable | None) -> tuple[str, ...]:
     """Delete what is removable; what was done, a sentence. Call it under the write lock only."""
     orphans = Orphans(state).removable
-    for log in orphans:
-        state.storage.delete(log.path)
+    if metadata_table is not None and orphans:
+        metadata_table.forget([file.path for file in orphans])
+    for file in orphans:
+        state.storage.delete(file.path)
     if not orphans:
         return ()
-    instants = sorted({log.base_instant for log in orphans})
-    return (f"removed {len(orphans)} carried-over log files of {', '.join(instants)}, which has no plan",)
+    instants = ", ".join(sorted({instant_of(file) for file in orphans}))
+    if state.layout.carries_logs_over:
+        return (f"removed {len(orphans)} carried-over log files of {instants}, which has no plan",)
+    return (f"removed {len(orphans)} files of {instants}, which was never completed",)

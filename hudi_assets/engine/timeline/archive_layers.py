@@ -9,15 +9,17 @@ Call everything here under the lock that archivers share.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.errors import CorruptTable, InvalidInput
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.archive_kind import TimelineFile
 from hudi_assets.engine.timeline.archived_v2 import (
     HISTORY,
     SCHEMA,
@@ -25,6 +27,8 @@ from hudi_assets.engine.timeline.archived_v2 import (
     ArchivedInstant,
     HistoryFile,
     Manifest,
+    archived_names,
+    completion_times,
     manifest_of,
     manifest_path,
     manifest_versions,
@@ -153,3 +157,74 @@ def _files_of(storage: Storage, version: int) -> tuple[HistoryFile, ...]:
         return manifest_of(storage, version).files
     except CorruptTable:
         return ()  # nobody reads by it; the newest one has just been written
+
+
+# ------------------------------------------------------------------------------ as the engine asks for it
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLayers:
+    """The archived timeline of versions 8 and 9 (`archive_kind.Archive`)."""
+
+    def refuse_unknown(self, properties: Mapping[str, str], where: str) -> None:
+        layering_of(properties, where)
+        for key, default in _FOLDERS.items():
+            folder = properties.get(key) or default
+            if folder != default:
+                raise UnsupportedTable(f"{key} is {folder!r}: only the default is supported.", where=where)
+
+    def is_there(self, storage: Storage) -> bool:
+        return bool(read_manifest(storage).files)
+
+    def completions(self, storage: Storage) -> Mapping[str, str]:
+        return completion_times(storage)
+
+    def newest_replace(self, storage: Storage) -> str:
+        replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
+        return max((t for t, action in archived_names(storage, None) if action in replacing), default="")
+
+    def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:
+        listed = tuple(files)
+        held = archived_names(storage, {i.timestamp for i in listed})
+        return frozenset(i.file_name for i in listed if (i.timestamp, completes_as(i.action)) in held)
+
+    def add(self, storage: Storage, files: Sequence[TimelineFile]) -> str:
+        whole: dict[tuple[str, Action], list[TimelineFile]] = {}
+        for file in files:
+            whole.setdefault((file.instant.timestamp, completes_as(file.instant.action)), []).append(file)
+        return add_instants(storage, [_archived_instant(*key, states) for key, states in whole.items()])
+
+    def settle(self, storage: Storage, properties: Mapping[str, str]) -> None:
+        merge_layers(storage, layering_of(properties, storage.base))
+
+
+def completes_as(action: Action) -> Action:
+    """The action under which a completed instant is on the timeline."""
+    return _COMPLETES_AS.get(action, action)
+
+
+def _archived_instant(timestamp: str, action: Action, states: Sequence[TimelineFile]) -> ArchivedInstant:
+    """As MetadataConversionUtils.createLSMTimelineInstant makes it of an instant's files."""
+    done = next(file for file in states if file.instant.is_completed)
+    plan = None
+    for file in sorted(states, key=lambda f: f.instant.state is State.INFLIGHT):
+        # A replacecommit's inflight file, where it holds something, stands for its plan.
+        if (file.instant.action, file.instant.state) in _PLANS and file.data:
+            plan = file.data
+    return ArchivedInstant(timestamp, done.instant.completion, action, done.data, plan)
+
+
+_COMPLETES_AS: Final = {
+    Action.COMPACTION: Action.COMMIT,
+    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
+    Action.CLUSTERING: Action.REPLACE_COMMIT,
+}
+_PLANS: Final = frozenset(
+    {
+        (Action.CLEAN, State.REQUESTED),
+        (Action.COMPACTION, State.REQUESTED),
+        (Action.LOG_COMPACTION, State.REQUESTED),
+        *((a, s) for a in (Action.REPLACE_COMMIT, Action.CLUSTERING) for s in (State.REQUESTED, State.INFLIGHT)),
+    }
+)
+_FOLDERS: Final = {"hoodie.timeline.path": "timeline", "hoodie.timeline.history.path": "history"}

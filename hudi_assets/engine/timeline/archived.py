@@ -13,21 +13,25 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
 import fastavro
 
 from hudi_assets.engine.avro.container import checked, checked_schema
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.logs.codec import CONTENT_VERSION, BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.archive_kind import TimelineFile
 from hudi_assets.engine.timeline.avro_record import STRING, STRINGS, map_of, optional, record
 
 ARCHIVED: Final = ".hoodie/archived"
 _FILE: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[\d-]+)?")
 _TOKEN: Final = "1-0-1"
+_FOLDER: Final = "hoodie.archivelog.folder"
+_DEFAULT_FOLDER: Final = "archived"
 _LENGTH: Final = struct.Struct(">i")
 _COUNTS: Final = struct.Struct(">ii")
 _NUMBERS: Final = (
@@ -186,13 +190,61 @@ def archive_files(storage: Storage) -> tuple[str, ...]:
     return tuple(path for _, path in sorted(numbered))
 
 
-def next_archive_file(storage: Storage) -> str:
+@dataclass(frozen=True, slots=True)
+class ArchivedLogs:
+    """The archived timeline of version 6 (`archive_kind.Archive`)."""
+
+    def refuse_unknown(self, properties: Mapping[str, str], where: str) -> None:
+        folder = properties.get(_FOLDER) or _DEFAULT_FOLDER
+        if folder != _DEFAULT_FOLDER:
+            raise UnsupportedTable(f"{_FOLDER} is {folder!r}: only the default is supported.", where=where)
+
+    def is_there(self, storage: Storage) -> bool:
+        return bool(archive_files(storage))
+
+    def completions(self, storage: Storage) -> Mapping[str, str]:
+        """None: slices are not cut by them here."""
+        del storage
+        return {}
+
+    def newest_replace(self, storage: Storage) -> str:
+        paths = archive_files(storage)
+        return max((_newest_replace(storage, path, storage.size(path)) for path in paths), default="")
+
+    def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:
+        held = _newest_archived(storage)
+        return frozenset(i.file_name for i in files if (i.timestamp, i.action, i.state) in held)
+
+    def add(self, storage: Storage, files: Sequence[TimelineFile]) -> str:
+        entries = [archived_entry(f.instant, f.data, f.changed, f.where) for f in files]
+        path = _next_archive_file(storage)
+        storage.create(path, encode_archive(entries))
+        return path
+
+    def settle(self, storage: Storage, properties: Mapping[str, str]) -> None:
+        """Nothing: a log file stays as it is."""
+        del storage, properties
+
+
+@lru_cache(maxsize=1_000)
+def _newest_replace(storage: Storage, path: str, size: int) -> str:
+    """The newest replacecommit in a file of the archive ("": none)."""
+    del size
+    where, data = f"{storage.base}: {path}", storage.read(path)
+    if any(block.is_corrupt for block in read_blocks(data)):
+        raise CorruptTable("A block of the archive cannot be read.", where=where)
+    records = decode_archive(data, where)
+    replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
+    return max((r.get("commitTime") or "" for r in records if r.get("actionType") in replacing), default="")
+
+
+def _next_archive_file(storage: Storage) -> str:
     """The name of the next one."""
     numbers = [int(m[1]) for f in storage.list_files(ARCHIVED) if (m := _FILE.fullmatch(f.name))]
     return f"{ARCHIVED}/.commits_.archive.{max(numbers, default=0) + 1}_{_TOKEN}"
 
 
-def newest_archived(storage: Storage) -> frozenset[tuple[str, Action, State]]:
+def _newest_archived(storage: Storage) -> frozenset[tuple[str, Action, State]]:
     """(instant, action, state) of what the newest archived log file holds; nothing where a crash cut it short."""
     files: Sequence[str] = archive_files(storage)
     if not files:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache, partial
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ _FILE: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet", re.ASCII)
 _MANIFEST: Final = re.compile(r"manifest_(\d{1,9})", re.ASCII)
 _LOOKS: Final = 5
 _TIMES: Final = ("instantTime", "completionTime")
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,38 +142,42 @@ def manifest_versions(storage: Storage) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- reading
 
 
-def completion_times(storage: Storage, wanted: Iterable[str]) -> Mapping[str, str]:
-    """When each of the wanted instants was completed, of those that are archived.
+def completion_times(storage: Storage, wanted: Iterable[str] | None = None) -> Mapping[str, str]:
+    """When each of the wanted instants (None: every one) was completed, of those that are archived.
 
     What has no completion time of its own (an instant from before version 8) was completed at its own time.
     """
-    instants = frozenset(wanted)
-    if not instants:
-        return {}
+    instants = None if wanted is None else frozenset(wanted)
     found: dict[str, str] = {}
-    for table in _tables(storage, instants, _TIMES):
-        times = zip(table.column("instantTime").to_pylist(), table.column("completionTime").to_pylist(), strict=True)
-        found |= {instant: completion or instant for instant, completion in times if instant in instants}
+    for times in _of_files(storage, instants, partial(_times_in, storage)):
+        found |= times if instants is None else {i: times[i] for i in instants & times.keys()}
     return found
+
+
+@lru_cache(maxsize=1_000)
+def _times_in(storage: Storage, file: HistoryFile) -> Mapping[str, str]:
+    """A file's instants with their completion times. A file that counts never changes: a process reads it once."""
+    table = read_history_file(storage, file, _TIMES)
+    times = zip(table.column("instantTime").to_pylist(), table.column("completionTime").to_pylist(), strict=True)
+    return {instant: completion or instant for instant, completion in times}
 
 
 def archived_instants(storage: Storage) -> Iterator[ArchivedInstant]:
     """Every archived instant with what its files held, oldest file first."""
-    for table in _tables(storage, None, None):
+    for table in _of_files(storage, None, partial(read_history_file, storage)):
         yield from instants_of(table)
 
 
-def archived_names(storage: Storage, wanted: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """(instant, action) of those of the wanted instants that are archived. A compaction's action is `commit`."""
-    instants = frozenset(wanted)
-    if not instants:
-        return frozenset()
+def archived_names(storage: Storage, wanted: Iterable[str] | None) -> frozenset[tuple[str, str]]:
+    """(instant, action) of the wanted instants (None: of all) that are archived. A compaction's action is `commit`."""
+    instants = None if wanted is None else frozenset(wanted)
+    names = partial(read_history_file, storage, columns=("instantTime", "action"))
     pairs = (
         pair
-        for table in _tables(storage, instants, ("instantTime", "action"))
+        for table in _of_files(storage, instants, names)
         for pair in zip(table.column("instantTime").to_pylist(), table.column("action").to_pylist(), strict=True)
     )
-    return frozenset((instant, action) for instant, action in pairs if instant in instants)
+    return frozenset((instant, action) for instant, action in pairs if instants is None or instant in instants)
 
 
 def instants_of(table: pa.Table) -> Iterator[ArchivedInstant]:
@@ -198,13 +204,15 @@ def read_history_file(storage: Storage, file: HistoryFile, columns: Sequence[str
     return table
 
 
-def _tables(storage: Storage, wanted: frozenset[str] | None, columns: Sequence[str] | None) -> tuple[pa.Table, ...]:
-    """The files that may hold one of the wanted instants (None: all), of one snapshot."""
+def _of_files(
+    storage: Storage, wanted: frozenset[str] | None, read: Callable[[HistoryFile], _Read]
+) -> tuple[_Read, ...]:
+    """What `read` makes of the files that may hold one of the wanted instants (None: all), of one snapshot."""
     for look in range(_LOOKS):
-        files = read_manifest(storage).files
+        files = read_manifest(storage).files if wanted is None or wanted else ()
         chosen = [f for f in sorted(files) if wanted is None or any(map(f.may_hold, wanted))]
         try:
-            return tuple(read_history_file(storage, file, columns) for file in chosen)
+            return tuple(read(file) for file in chosen)
         except FileNotFoundError as error:
             if look == _LOOKS - 1:
                 raise CorruptTable(

@@ -65,6 +65,10 @@ class Timeline:
     def completed(self, *actions: Action) -> tuple[Instant, ...]:
         return tuple(i for i in self.instants if i.is_completed and i.action in actions)
 
+    def last_completed_first(self, *actions: Action) -> tuple[Instant, ...]:
+        """In the order in which they took effect: a compaction at a past instant comes when it was completed."""
+        return tuple(sorted(self.completed(*actions), key=lambda i: i.completion or i.timestamp, reverse=True))
+
     def pending(self, *actions: Action) -> tuple[Instant, ...]:
         return tuple(i for i in self.instants if not i.is_completed and i.action in actions)
 
@@ -88,8 +92,8 @@ class Timeline:
 
     @property
     def last_write(self) -> str | None:
-        """The newest completed write: what a plan was read at."""
-        return max(self._completed_writes, default=None)
+        """The write that was completed last: where that is known, a compaction at a past instant may be."""
+        return max(self.completions, key=lambda timestamp: self.completions[timestamp], default=None)
 
 
 def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:

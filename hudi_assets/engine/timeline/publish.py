@@ -10,19 +10,22 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
 from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata
+from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
 
 log = logging.getLogger(__name__)
 TEMP = ".hoodie/.temp"
+BEGUN = b'{"writer": "hudi-assets"}'
+"""What our inflight file of a compaction says. Hudi's is empty, and nobody of Hudi reads it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,26 @@ class Publisher:
             if self.completed_path(timeline, instant, action) is not None:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
             completion = self.new_instant(timeline)
-        self.storage.create(self.layout.instant_path(instant, action, State.COMPLETED, completion), content)
+        path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
+        self.storage.create(path, content)
+        if completion is not None:
+            self._alone(instant, action, path)
+
+    def _alone(self, instant: str, action: Action, path: str) -> None:
+        """Give way where, whatever lock there was, another process has completed the instant at the same time."""
+        if other := [one for one in self._completed_paths(instant, action) if one != path]:
+            self.storage.delete(path)
+            raise Conflict(f"The {action} was completed by another process too: {other[0]}.", where=self.storage.base)
+
+    def _completed_paths(self, instant: str, action: Action) -> list[str]:
+        names = (file.name for file in self.storage.list_files(self.layout.timeline_folder))
+        listed = (i for i in map(self.layout.parse_instant, names) if i is not None and i.is_completed)
+        kinds = {action, Action.COMMIT} if action is Action.COMPACTION else {action}
+        return [
+            f"{self.layout.timeline_folder}/{i.file_name}"
+            for i in listed
+            if i.timestamp == instant and i.action in kinds
+        ]
 
     def complete_once(self, instant: str, action: Action, content: bytes) -> None:
         """As `complete`, for what is done again after a crash: nothing where it is completed already."""
@@ -86,6 +108,20 @@ class Publisher:
         found = (i for i in timeline.instants if i.timestamp == instant and i.is_completed and i.action in kinds)
         return next((f"{self.layout.timeline_folder}/{i.file_name}" for i in found), None)
 
+    # -- the metadata table -----------------------------------------------------------------------
+
+    @property
+    def metadata_table(self) -> MetadataTable | None:
+        """Hudi's metadata table, where the table has one now."""
+        return MetadataTable.of(self.storage, self.layout, self.now_ms, self.timezone)
+
+    def _record(self, instant: str, action: Action, stats: Iterable[WriteStat]) -> None:
+        """Put an instant's files into the metadata table: they count there once the instant is completed."""
+        table = self.metadata_table
+        # Where another process has completed it, `complete` refuses; what that one has recorded is right.
+        if table is not None and self.completed_path(self.read_timeline(), instant, action) is None:
+            table.record(instant, files_by_partition(stats))
+
     # -- delta commits ----------------------------------------------------------------------------
 
     def begin_write(self, instant: str, inflight: CommitMetadata) -> None:
@@ -95,6 +131,7 @@ class Publisher:
         self.storage.create(path(instant, Action.DELTA_COMMIT, State.INFLIGHT), content)
 
     def commit_write(self, instant: str, metadata: CommitMetadata) -> None:
+        self._record(instant, Action.DELTA_COMMIT, metadata.stats)
         self.complete(instant, Action.DELTA_COMMIT, self.layout.encode_commit(metadata))
         self.forget_markers(instant)
 
@@ -124,6 +161,7 @@ class Publisher:
             self.publish_guard(guard, plan.instant)
         try:
             self.carry_over(carried, mode)
+            self._show_links(carried, guard)
             self.storage.create(requested, encode_plan(plan))
         except BaseException:
             self._undo_plan(plan, guard)
@@ -145,9 +183,11 @@ class Publisher:
     def _undo_plan(self, plan: Plan, guard: str | None) -> None:
         # The plan goes first: links without a plan are invisible, a plan without its links loses rows.
         self.storage.delete(self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED))
-        for op in plan.operations:
-            for carried in op.carried_over:
-                self.storage.delete(carried.link)
+        links = [carried.link for op in plan.operations for carried in op.carried_over]
+        if (metadata_table := self.metadata_table) is not None:
+            metadata_table.forget(links)
+        for link in links:
+            self.storage.delete(link)
         if guard is not None:
             self.withdraw_guard(guard)
 
@@ -168,6 +208,17 @@ class Publisher:
         for partition in {one.link.rpartition("/")[0] for one in carried}:
             self.storage.sync(partition)
 
+    def _show_links(self, carried: Sequence[CarryOver], guard: str | None) -> None:
+        """List the links in the metadata table before the plan is there: whoever executes it has to see them."""
+        table = self.metadata_table
+        if table is None or not carried or guard is None:
+            return
+        listed: dict[str, dict[str, int]] = {}
+        for one in carried:
+            partition, _, name = one.link.rpartition("/")
+            listed.setdefault(partition, {})[name] = self.storage.size(one.link)
+        table.show(guard, listed)
+
     def _hard_link(self, one: CarryOver, *, fall_back: bool) -> None:
         try:
             self.storage.hard_link(one.target, one.link)
@@ -185,9 +236,10 @@ class Publisher:
     def begin_compaction(self, instant: str) -> None:
         path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
         if not self.storage.exists(path):
-            self.storage.create(path, b"")
+            self.storage.create(path, BEGUN)
 
     def commit_compaction(self, instant: str, metadata: CommitMetadata) -> None:
+        self._record(instant, Action.COMPACTION, metadata.stats)
         self.complete(instant, Action.COMPACTION, self.layout.encode_commit(metadata))
         self.forget_markers(instant)
 

@@ -19,10 +19,13 @@ _YOUNG_MS = 5_000
 _POLL_S = 0.02
 
 
-def read_settled(storage: Storage, path: str, decode: Callable[[bytes], Decoded]) -> Decoded:
+def read_settled(
+    storage: Storage, path: str, decode: Callable[[bytes], Decoded], *, may_be_empty: bool = False
+) -> Decoded:
     """Decode a file; one that is empty or damaged, and was changed in the last seconds, is read again.
 
     An old file is taken as it is: empty ones are for `decode` to judge, damaged ones raise its `CorruptTable`.
+    `may_be_empty`: so is a young one that is empty, as Hudi's requested files are.
     """
     while True:
         data = storage.read(path)
@@ -32,7 +35,7 @@ def read_settled(storage: Storage, path: str, decode: Callable[[bytes], Decoded]
             if not _young(storage, path):
                 raise
         else:
-            if data or not _young(storage, path):
+            if data or may_be_empty or not _young(storage, path):
                 return found
         time.sleep(_POLL_S)
 

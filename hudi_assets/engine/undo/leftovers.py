@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
 from hudi_assets.engine.housekeeping.clean_state import read_pending_cleans
 from hudi_assets.engine.model import Action, State
-from hudi_assets.engine.slices.orphans import Orphans
+from hudi_assets.engine.slices.orphans import Orphans, instant_of
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
 from hudi_assets.engine.undo.rollback_plan import is_ours
@@ -28,8 +28,9 @@ def leftovers(state: TableState, now_ms: Callable[[], int]) -> tuple[str, ...]:
 def _leftovers(state: TableState, now_ms: Callable[[], int]) -> Iterator[str]:
     removable = Orphans(state).removable
     if removable:
-        instants = ", ".join(sorted({log.base_instant for log in removable}))
-        yield f"{len(removable)} carried-over log files of {instants}, which is on no timeline"
+        instants = ", ".join(sorted({instant_of(file) for file in removable}))
+        kind = "carried-over log files" if state.layout.carries_logs_over else "files"
+        yield f"{len(removable)} {kind} of {instants}, which is on no timeline"
     beats = Heartbeats.of(state.storage, state.config, now_ms)
     for write in state.timeline.pending(Action.DELTA_COMMIT):
         if not beats.is_alive(write.timestamp) and is_ours(state, write):

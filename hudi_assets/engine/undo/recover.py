@@ -29,8 +29,8 @@ def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Pu
             return TableState.read(storage, config, layout, publisher.now_ms)
 
         done = clean_up(storage, layout, publisher, read())
-        done += finish_cleans(read(), config)
-        return done + remove_orphans(read())
+        done += finish_cleans(read(), config, publisher)
+        return done + remove_orphans(read(), publisher.metadata_table)
 
 
 def clean_up(
@@ -52,6 +52,7 @@ def clean_up(
         *finished,
         *undo_dead_writes(storage, layout, publisher, state, spare=spare),
         *undo_unpublished_plans(storage, layout, publisher, state),
+        *tidy_metadata_table(publisher),
         *forget_old_markers(storage, publisher, state),
         *forget_dead_heartbeats(state, publisher),
         *forget_scratch(storage, publisher),
@@ -69,6 +70,9 @@ def undo_dead_writes(
     for instant in state.timeline.pending(Action.DELTA_COMMIT):
         if instant.timestamp != spare and is_ours(state, instant):
             files = marked_files(storage, instant.timestamp)
+            if (metadata_table := publisher.metadata_table) is not None:
+                # First: once the instant is gone from the timeline, what is recorded of it would count.
+                metadata_table.undo(instant.timestamp, files)
             for path in files:
                 storage.delete(path)
             publisher.withdraw_write(instant.timestamp)
@@ -87,14 +91,26 @@ def undo_unpublished_plans(
             continue
         links = 0
         if state.plan(guarded) is None and not state.timeline.is_committed(guarded):
-            for files in state.listing.values():
-                for file in files:
-                    log = layout.parse_log_file(file, "")
-                    if log is not None and log.base_instant == guarded:
-                        links += storage.delete(file.path)
+            paths = _links_of(state, guarded)
+            if (metadata_table := publisher.metadata_table) is not None:
+                metadata_table.forget(paths)
+            links = sum(storage.delete(path) for path in paths)
         publisher.withdraw_guard(plan.instant)
         done.append(f"removed the guard {plan.instant} and {links} links of the unpublished plan {guarded}")
     return tuple(done)
+
+
+def tidy_metadata_table(publisher: Publisher) -> tuple[str, ...]:
+    """Undo what a dead process of ours began in the metadata table."""
+    table = publisher.metadata_table
+    return () if table is None else table.tidy()
+
+
+def _links_of(state: TableState, instant: str) -> list[str]:
+    """The log files of the slices that a plan at an instant would have opened."""
+    files = (file for listed in state.listing.values() for file in listed)
+    logs = (state.layout.parse_log_file(file, "") for file in files)
+    return [log.path for log in logs if log is not None and log.base_instant == instant]
 
 
 def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
@@ -103,11 +119,16 @@ def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState
     A crash right after a commit leaves its markers. A Spark task that outlives its failed job writes marked
     files after its instant was taken back: they would count once the timeline's start has passed it.
     """
-    known = {i.timestamp: i for i in state.timeline.instants}
+    folders = storage.list_directories(TEMP)
+    # Read after the folders: another engine's write, begun since `state` was read, is on the timeline before it marks.
+    timeline = TableState.read(storage, state.config, state.layout, publisher.now_ms).timeline
+    known = {i.timestamp: i for i in timeline.instants}
     done = []
-    for folder in storage.list_directories(TEMP):
+    for folder in folders:
         instant = folder.rsplit("/", 1)[-1]
-        if instant not in known:
+        if timeline.is_committed(instant):
+            pass  # archived meanwhile, it may be: its files are the table's
+        elif instant not in known:
             if storage.exists(f"{folder}/MARKERS.type"):
                 continue  # another engine's
             for path in marked_files(storage, instant):

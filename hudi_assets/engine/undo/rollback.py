@@ -78,7 +78,9 @@ class RollbackExecutor:
         self._revert_to_inflight(plan)
         # What was scanned is remembered by name and size, and a name may come again.
         self.storage.delete(SUMMARIES)
+        self._forget(plan)
         blocks = self._take_out(instant, plan)
+        self._record_blocks(instant, blocks)
         taken_ms = round((time.monotonic() - started) * 1000)
         record = rollback_record(instant, plan, blocks, taken_ms, self.storage.uri)
         self.publisher.complete_once(instant, Action.ROLLBACK, encode_rollback_metadata(record))
@@ -103,6 +105,21 @@ class RollbackExecutor:
         if completed is not None:
             self._create_once(self.layout.instant_path(plan.target.timestamp, action, State.INFLIGHT), b"")
             self.storage.delete(completed)
+
+    def _forget(self, plan: RollbackPlan) -> None:
+        """Take the target out of the metadata table while it is pending: later, what it lists would count."""
+        table = self.publisher.metadata_table
+        if table is not None:
+            # The links of a compaction's plan go with the plan, not before it.
+            keeps = plan.target.action == Action.COMMIT
+            table.undo(plan.target.timestamp, [path for path in plan.files if not (keeps and _is_log(path))])
+
+    def _record_blocks(self, instant: str, blocks: Mapping[str, Mapping[str, int]]) -> None:
+        """Log files with rollback blocks are listed beyond the rollback's own time on the timeline."""
+        table = self.publisher.metadata_table
+        if table is not None and blocks:
+            named = {p: {path.rsplit("/", 1)[-1]: size for path, size in f.items()} for p, f in blocks.items()}
+            table.show(instant, named)
 
     def _take_out(self, instant: str, plan: RollbackPlan) -> Mapping[str, Mapping[str, int]]:
         """Remove files and blocks, then the target's timeline files; the rollback blocks written, by partition."""
@@ -165,16 +182,32 @@ class RollbackExecutor:
     def withdraw_plan(self, instant: str, links: Iterable[str]) -> None:
         """Remove a compaction's plan, then the log files of its slices.
 
-        In between these are orphans: a guard, an empty pending compaction before them, keeps Hudi's archiver
+        Where nothing is carried over there are none, and what is left of an attempt goes first: the plan's instant
+        is a past one, so its base files would count as committed before long.
+        In between links are orphans: a guard, an empty pending compaction before them, keeps Hudi's archiver
         from moving the timeline's start past them. What a crash leaves, `recover` removes as it removes an
         unpublished plan.
         """
-        guard = self._guard(instant)
+        if self.layout.carries_logs_over:
+            guard = self._guard(instant)
+            self._delete_plan(instant)
+            self._delete_listed(links)
+            self.publisher.withdraw_guard(guard)
+        else:
+            self._delete_listed(links)
+            self._delete_plan(instant)
+        self.publisher.forget_markers(instant)
+
+    def _delete_plan(self, instant: str) -> None:
         for state in (State.INFLIGHT, State.REQUESTED):
             self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, state))
-        self._delete(links)
-        self.publisher.withdraw_guard(guard)
-        self.publisher.forget_markers(instant)
+
+    def _delete_listed(self, links: Iterable[str]) -> None:
+        """Delete files that the metadata table, where there is one, lists."""
+        named = list(links)
+        if (metadata_table := self.publisher.metadata_table) is not None:
+            metadata_table.forget(named)
+        self._delete(named)
 
     def _guard(self, instant: str) -> str:
         """Publish the guard of an instant just before it, or find the one that a crash left."""

@@ -19,12 +19,14 @@ from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.publish import TEMP, marked_files
 from hudi_assets.engine.timeline.rollback_metadata import InstantInfo, RollbackPlan, RollbackRequest
+from hudi_assets.engine.timeline.settled import read_settled
 
 
 def is_ours(state: TableState, instant: Instant) -> bool:
     """True where an unfinished write's own file says that this project began it."""
     path = f"{state.layout.timeline_folder}/{instant.file_name}"
-    return WRITER in state.layout.decode_commit(state.storage.read(path), path).extra
+    begun = read_settled(state.storage, path, lambda data: state.layout.decode_commit(data, path), may_be_empty=True)
+    return WRITER in begun.extra
 
 
 def plan_write_rollback(state: TableState, target: Instant) -> RollbackPlan:

@@ -135,16 +135,21 @@ class Undo:
         elif not is_ours(state, target):
             self._check_dead(target)
         plan = plan_write_rollback(state, target)
+        self._check_unplanned(state, target, plan)
+        return plan
+
+    def _check_unplanned(self, state: TableState, target: Instant, plan: RollbackPlan) -> None:
+        """No pending compaction reads what goes."""
         taken = {path for request in plan.requests for path in (*request.files, *request.log_blocks)}
         for pending in state.executable_plans:
-            used = {p for op in pending.operations for p in (*op.log_files, *(c.target for c in op.carried_over))}
-            if taken & used:
+            read = ((op.base_file, *op.log_files, *(c.target for c in op.carried_over)) for op in pending.operations)
+            used = taken & {path for paths in read for path in paths if path}
+            if used:
                 raise self._refuse(
-                    f"Compaction {pending.instant} is planned with its log file {min(taken & used)}.",
+                    f"Compaction {pending.instant} is planned with its file {min(used)}.",
                     f"Unschedule {pending.instant} first.",
                     target.timestamp,
                 )
-        return plan
 
     def _check_not_last(self, state: TableState, target: Instant) -> None:
         """What was archived counts because it lies before the first write there is: one has to stay."""
@@ -157,7 +162,7 @@ class Undo:
 
     def _check_newest(self, state: TableState, target: Instant) -> None:
         """BaseRollbackActionExecutor.validateRollbackCommitSequence: nothing later may build on it."""
-        later = [i for i in state.timeline.completed(*WRITES) if i.timestamp > target.timestamp]
+        later = [i for i in state.timeline.completed(*WRITES) if self._may_build_on(target, i)]
         if later:
             compacted = any(i.action is Action.COMMIT for i in later)
             hint = f"Roll {later[-1].timestamp} back first"
@@ -172,12 +177,25 @@ class Undo:
             *state.timeline.pending(Action.REPLACE_COMMIT, Action.LOG_COMPACTION),
         )
         for other in others:
-            if other.timestamp > target.timestamp:
+            if self._may_build_on(target, other):
                 raise Conflict(
                     f"{other.action} {other.timestamp} is later and unfinished.",
                     where=f"{self.storage.base} {target.timestamp}",
                     hint="Wait for it, or roll it back first.",
                 )
+
+    def _may_build_on(self, target: Instant, other: Instant) -> bool:
+        """A later write, compaction or replacecommit may have read what the target wrote, or written into its slices.
+
+        Where a log file carries its own commit's instant, delta commits after a compaction's instant are as they
+        were without it.
+        """
+        independent = (
+            not self.layout.carries_logs_over
+            and target.action is Action.COMMIT
+            and other.action is Action.DELTA_COMMIT
+        )
+        return other.timestamp > target.timestamp and not independent
 
     def _check_dead(self, target: Instant) -> None:
         """Another engine's unfinished write may be alive: only its owner's word, and no heartbeat, say otherwise."""
@@ -222,7 +240,16 @@ class Undo:
                     raise self._refuse(
                         f"What the compaction read was cleaned since: {path}.", "Restore a savepoint.", target.timestamp
                     )
-        return plan_compaction_rollback(state, target)
+        plan = plan_compaction_rollback(state, target)
+        self._check_unplanned(state, target, plan)
+        for savepoint in read_savepoints(state):
+            if named := set(savepoint.files).intersection(plan.files):
+                raise self._refuse(
+                    f"Savepoint {savepoint.instant} names its file {min(named)}.",
+                    "Delete the savepoint first, or restore it.",
+                    target.timestamp,
+                )
+        return plan
 
     # -- unschedule -------------------------------------------------------------------------------
 
@@ -255,6 +282,8 @@ class Undo:
                 where=f"{self.storage.base} {plan.instant}",
                 hint=f"Stop that engine and state {WRITERS}=stopped.",
             )
+        if not self.layout.carries_logs_over:
+            return  # log files are of their own commits: without the plan they are in the old slice again
         for other in state.timeline.inflight_writes:
             raise Conflict(
                 f"{other.action} {other.timestamp} is unfinished and may write into the plan's slices.",
@@ -276,7 +305,7 @@ class Undo:
         """Make the table what it was at a savepoint."""
         with self._locked(f"restores {savepoint}", executors=True) as lock:
             clean_up(self.storage, self.layout, self.publisher, self._state())
-            finish_cleans(self._state(), self.config)
+            finish_cleans(self._state(), self.config, self.publisher)
             state = self._state()
             self._check_savepoint(state, savepoint)
             executor = RestoreExecutor(self.storage, self.layout, self.publisher, self._state)

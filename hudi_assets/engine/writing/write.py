@@ -84,19 +84,22 @@ class WriteSpec:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One log file, and how many of its records are at or below the published freshness."""
+    """One file, and how many of the records that came are at or below the published freshness.
+
+    `rows`: how many came, where the file holds others too.
+    """
 
     stat: WriteStat
     late_records: int
+    rows: int | None = None
 
 
 def keyed_batches(batches: Iterable[pa.RecordBatch], config: TableConfig) -> Iterator[pa.RecordBatch]:
-    """Each batch with its record key, partition path and bucket as columns in front."""
-    assert config.buckets is not None
+    """Each batch with its record key, partition path and bucket as columns in front; bucket 0 where there are none."""
     for batch in batches:
         key_columns = [batch.column(name) for name in config.record_key]
         keys = record_keys(key_columns, config.record_key, config.complex_keys)
-        buckets = bucket_ids(key_columns, config.buckets, complex_keys=config.complex_keys)
+        buckets = bucket_ids(key_columns, config.buckets or 1, complex_keys=config.complex_keys)
         if config.partitioned:
             partitions = partition_paths(
                 [batch.column(name) for name in config.partition_fields],
@@ -135,24 +138,29 @@ def write_rows(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -
     """Write one Spark partition's rows: for each file group in it, its log files."""
     written: list[Written] = []
     counter = 0
-    for partition, bucket, rows in _groups(batches):
-        target = spec.target(partition, bucket)
-        data = avro_project.project(rows, _data_schema(spec.schema))
-        came_rows = len(rows)
-        came = range_of(data.column(spec.column), spec.unit, "this write")
-        rows, data = _last_of_batch(rows, data, spec)
-        # A row that a later one of the batch replaced counts for every file: any of them may hold the later one.
-        replaced = came if len(data) < came_rows else None
-        table = _by_event_time(data, rows, spec)
-        table = _with_meta(table, spec, target, token, counter)
-        counter += len(table)
-        ensure_partition(spec.storage, partition, spec.instant)
-        for number, chunk in enumerate(_chunks(table, spec)):
-            written.append(_write_log(spec, partition, target, number, token, chunk, replaced))
+    for partition, bucket, rows in groups_of(batches):
+        written += group_logs(spec, partition, spec.target(partition, bucket), rows, token, counter)
+        counter += len(rows)
     return written
 
 
-def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Table]]:
+def group_logs(
+    spec: WriteSpec, partition: str, target: Target, rows: pa.Table, token: str, counter: int
+) -> list[Written]:
+    """Write one file group's rows as its log files; `counter`: where the sequence numbers of its rows begin."""
+    data = avro_project.project(rows, data_schema(spec.schema))
+    came_rows = len(rows)
+    came = range_of(data.column(spec.column), spec.unit, "this write")
+    rows, data = _last_of_batch(rows, data, spec)
+    # A row that a later one of the batch replaced counts for every file: any of them may hold the later one.
+    replaced = came if len(data) < came_rows else None
+    table = with_meta(_by_event_time(data, rows, spec), spec, target, token, counter)
+    ensure_partition(spec.storage, partition, spec.instant)
+    chunks = enumerate(_chunks(table, spec))
+    return [_write_log(spec, partition, target, number, token, chunk, replaced) for number, chunk in chunks]
+
+
+def groups_of(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Table]]:
     collected = list(batches)
     if not collected:
         return
@@ -174,7 +182,7 @@ def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Ta
         start += size
 
 
-def _data_schema(schema: pa.Schema) -> pa.Schema:
+def data_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in META])
 
 
@@ -214,7 +222,7 @@ def _latest_per_key(rows: pa.Table, spec: WriteSpec) -> pa.Table:
     return rows.take(pa.array(last["row"].sort().to_numpy()))
 
 
-def _with_meta(table: pa.Table, spec: WriteSpec, target: Target, token: str, start: int) -> pa.Table:
+def with_meta(table: pa.Table, spec: WriteSpec, target: Target, token: str, start: int) -> pa.Table:
     size = len(table)
     number = token.split("-")[0]
     meta = {
@@ -252,7 +260,7 @@ def _write_log(
     # The range covers every row that came, also one that a newer row of its key beats here: the promise is
     # about that one too, and is kept only when this file is compacted.
     covered = replaced or range_of(rows.column(spec.column), spec.unit, "this write")
-    late = _count_late(rows.column(spec.column), spec)
+    late = count_late(rows.column(spec.column), spec)
     rows = _latest_per_key(rows, spec)
     if deletes_in_commit_order(rows, spec.config.ordering_field):
         covered = _COMMIT_ORDER
@@ -270,7 +278,7 @@ def _write_log(
     return Written(stat, late)
 
 
-def _count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
+def count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
     """Records at or below the freshness that is published: they make it fall back."""
     if spec.freshness_ms is None:
         return 0
@@ -322,12 +330,12 @@ def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
 def write_deletes(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -> list[Written]:
     """Write one Spark partition's deletes: for each file group in it, a log file with a delete block."""
     written = []
-    for partition, bucket, rows in _groups(batches):
+    for partition, bucket, rows in groups_of(batches):
         target = spec.target(partition, bucket)
         if target.is_new:
             continue  # the table has no such file group, so no such key
         ensure_partition(spec.storage, partition, spec.instant)
-        written.append(_write_delete_log(spec, partition, target, token, rows))
+        written.append(delete_log(spec, partition, target, token, rows))
     return written
 
 
@@ -340,7 +348,7 @@ def _greatest_per_key(records: Iterable[DeleteRecord]) -> dict[str, DeleteRecord
     return {record.record_key: record for record in sorted(records, key=rank)}
 
 
-def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table) -> Written:
+def delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table) -> Written:
     ordering = spec.config.ordering_field
     keys = rows.column(KEY).to_pylist()
     covered = _COMMIT_ORDER
@@ -352,7 +360,7 @@ def _write_delete_log(spec: WriteSpec, partition: str, target: Target, token: st
         records = delete_records(keys, partition, column)
         if ordering == spec.column and not any(record.natural_order for record in records):
             covered = range_of(column, spec.unit, "this write")
-            late = _count_late(column, spec)
+            late = count_late(column, spec)
     # As with rows: an exact split may lie between two deletes of a key.
     last = records if spec.config.merging.exact_split else list(_greatest_per_key(records).values())
     content = encode_deletes(last)

@@ -14,9 +14,11 @@ from hudi_assets.engine.concurrency.heartbeat import Beat, Heartbeats
 from hudi_assets.engine.concurrency.lock import HeldLock, write_lock
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
 from hudi_assets.engine.event_time.lateness import data_latency_ms
-from hudi_assets.engine.indexes.table_index import refuse_writes
+from hudi_assets.engine.indexes.table_index import looks_keys_up, refuse_writes
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.merging.merge import KEY
+from hudi_assets.engine.metadata_table.policy import check_write as check_metadata_table
+from hudi_assets.engine.metadata_table.policy import switch_off
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.schema import evolution
@@ -28,6 +30,7 @@ from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EV
 from hudi_assets.engine.timeline.publish import Publisher, marked_files
 from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.writing.keys import bucket_ids, bucket_of
+from hudi_assets.engine.writing.lookup import group_numbers, lookup_of, write_found_deletes, write_found_rows
 from hudi_assets.engine.writing.row_checks import RowCount, count_rows, fitting
 from hudi_assets.engine.writing.write import (
     BUCKET,
@@ -135,6 +138,8 @@ class Writer:
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
         refuse_writes(state)
+        if looks_keys_up(self.config):
+            return
         groups = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
         if not self.config.buckets_given or not groups:
             return
@@ -164,11 +169,12 @@ class Writer:
         clock_ms: int | None,
         batch_id: str | None,
     ) -> CommitResult:
-        if self.config.buckets is None:
+        if self.config.buckets is None and not looks_keys_up(self.config):
             raise InvalidInput(
                 "The table states no bucket count, so its index is unknown.",
                 where=self.storage.base,
-                hint="Write it with the engine that made it; or set hoodie.bucket.index.num.buckets.",
+                hint="Write it with the engine that made it; or set hoodie.bucket.index.num.buckets, "
+                "or hoodie.index.type where it is SIMPLE or BLOOM.",
             )
         if self.config.clock == "commit" and clock_ms is None:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
@@ -206,6 +212,7 @@ class Writer:
             )
         refuse_missing(state)
         self._check_index(state)
+        switch_off(self.storage, check_metadata_table(self.storage, self.config))
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
         heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)
@@ -213,7 +220,7 @@ class Writer:
             self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
             try:
                 spec = self._spec(state, instant, clock_ms)
-                written = self._run(df, spec, work) if rows else []
+                written = self._run(df, spec, self._finding(state, work)) if rows else []
                 self._delete_strays(instant, written)
                 self._still_ours(instant, beat, held)
             except BaseException as error:
@@ -256,6 +263,14 @@ class Writer:
             freshness_ms=freshness.freshness,
         )
 
+    def _finding(self, state: TableState, work: _Work) -> _Work:
+        """What a worker does: where the index looks keys up, it finds them first."""
+        if not looks_keys_up(self.config):
+            return work
+        lookup = lookup_of(state)
+        found = write_found_rows if work is write_rows else write_found_deletes
+        return lambda spec, batches, token: found(spec, lookup, batches, token)
+
     def _run(self, df: DataFrame, spec: WriteSpec, work: _Work) -> list[Written]:
         config = spec.config
 
@@ -289,8 +304,9 @@ def _chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def _targets(state: TableState, instant: str) -> dict[tuple[str, int], Target]:
     targets = {}
+    numbers = group_numbers(state) if looks_keys_up(state.config) else {}
     for key in state.view.groups:
-        bucket = bucket_of(key[1])
+        bucket = numbers.get(key, bucket_of(key[1]))
         slice_ = state.view.write_slice(key)
         if bucket is not None and slice_ is not None:
             plan = state.view.pending.get(key)
@@ -315,8 +331,8 @@ def _result(instant: str, written: list[Written]) -> CommitResult:
     highs = [s.max_event_time for s in stats if s.max_event_time is not None]
     return CommitResult(
         instant=instant,
-        rows=sum(s.num_writes or s.num_deletes for s in stats),
-        log_files=len(stats),
+        rows=sum(w.stat.num_writes or w.stat.num_deletes if w.rows is None else w.rows for w in written),
+        log_files=sum(s.log_version is not None for s in stats),
         bytes_written=sum(s.size for s in stats),
         min_event_time=min(lows, default=None),
         max_event_time=max(highs, default=None),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
+import copy
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def bucket(key: str, buckets: int) -> int:
 
 @dataclass
 class Subject:
-    """One table. `hudi` gives the running Apache Hudi of a release."""
+    """One table. `hudi` gives the running Apache Hudi of a release. Of closed ranges each `every`-th is asked."""
 
     kind: Kind
     shape: Shape
@@ -83,6 +83,7 @@ class Subject:
     session: Any = field(default_factory=LocalSession)
     oracle: Oracle = field(default_factory=Oracle)
     mark: int = 0
+    every: int = 3
 
     # -- what Hudi does ---------------------------------------------------------------------------
 
@@ -110,7 +111,10 @@ class Subject:
 
     def hudi_compacts(self, op: str = "run") -> list[str]:
         """Hudi's `run_compaction` (schedule, execute, run); the compactions that it completed."""
-        return self.compactions_told(lambda: self.writer.compaction(self.path, op, **self.service_options()))
+        return self.compactions_told(lambda: self.hudi_compacts_untold(op))
+
+    def hudi_compacts_untold(self, op: str) -> None:
+        self.writer.compaction(self.path, op, **self.service_options())
 
     def hudi_cleans(self, retained: int = 1) -> None:
         """Hudi's cleaner, keeping so many versions of each file group."""
@@ -146,8 +150,10 @@ class Subject:
     # -- what we do -------------------------------------------------------------------------------
 
     def open(self, storage: Storage | None = None, **more: str) -> HudiTable:
-        stated = {} if self.is_ours else SETTINGS
-        table = HudiTable.open(str(self.path), settings={**stated, **{k.replace("__", "."): v for k, v in more.items()}})
+        stated = {} if self.is_ours else {**SETTINGS, "hoodie.bucket.index.num.buckets": str(self.shape.buckets)}
+        table = HudiTable.open(
+            str(self.path), settings={**stated, **{k.replace("__", "."): v for k, v in more.items()}}
+        )
         return table if storage is None else HudiTable(storage, table.config)
 
     @property
@@ -265,12 +271,13 @@ class Subject:
     # -- asking and comparing ---------------------------------------------------------------------
 
     def questions(self) -> list[Question]:
-        """All four queries: as of every instant, and over every range, closed and open."""
+        """All four queries: as of every instant, and over ranges, closed ones (each `every`-th) and all open ones."""
         times = [FIRST, *self.oracle.times()]
+        closed = [Question("incremental", begin=begin, end=end) for begin, end in combinations(times, 2)]
         return [
             *VIEWS,
             *(Question("time_travel", as_of=instant) for instant in self.oracle.instants()),
-            *(Question("incremental", begin=begin, end=end) for begin, end in combinations(times, 2)),
+            *closed[len(times) % self.every :: self.every],
             *(Question("incremental", begin=begin) for begin in times),
         ]
 
@@ -355,7 +362,4 @@ class Subject:
     def copied(self, to: Path) -> Subject:
         """The same table with the same past at another path."""
         shutil.copytree(self.path, to, symlinks=True)
-        return Subject(self.kind, self.shape, to, self.hudi, self.session, pickle.loads(self.dump()), self.mark)
-
-    def dump(self) -> bytes:
-        return pickle.dumps(self.oracle)
+        return replace(self, path=to, oracle=copy.deepcopy(self.oracle))

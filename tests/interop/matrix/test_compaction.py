@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 TOPIC = "compaction"
 
 
-def compacts_and_goes_on(table: Subject) -> None:
+def compacts_and_goes_on(table: Subject, every: int = 1) -> None:
+    table.every = every
     table.right("as Hudi wrote it")
     with expected(TOPIC, table.kind):
         table.ours_right("as Hudi wrote it")
@@ -42,7 +43,7 @@ def compacts_and_goes_on(table: Subject) -> None:
 
 @pytest.mark.parametrize("kind", cells(TOPIC, "0.15.0-v6-metadata-off"))
 def test_compaction(kind: Kind, told: Table) -> None:
-    compacts_and_goes_on(told(kind, shape_of(kind, TOPIC)))
+    compacts_and_goes_on(told(kind, shape_of(kind, TOPIC)), every=3)
 
 
 @pytest.mark.slow

@@ -61,6 +61,11 @@ def unfinished(table: Path, *actions: str) -> set[str]:
     return {f.requested for f in files(table) if f.action in actions and f.state != "completed"} - done
 
 
+def checksum_of(path: Path) -> Path:
+    """The file in which Java's local file system keeps a file's checksum."""
+    return path.with_name(f".{path.name}.crc")
+
+
 def compaction(table: Path, instant: str) -> Compaction:
     """What a compaction plan merges: by the instants in the blocks of the log files that it names."""
     path = folder(table) / f"{instant}.compaction.requested"

@@ -1,0 +1,180 @@
+"""The metadata table's own compaction: its log files folded into a new base file, where only we write.
+
+Hudi does it before its next write, after ten delta commits (HoodieBackedTableMetadataWriter.compactIfNecessary),
+and so do we: the archiver of the data table may not pass it. It is left to Hudi where the metadata table has indexes
+beside the files partition, since all have to be compacted at one instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
+from hudi_assets.engine.metadata_table.partitions import COMPLETED, INFLIGHT, named, table_properties
+from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
+from hudi_assets.engine.metadata_table.record_schema import record_schema
+from hudi_assets.engine.metadata_table.records import encode
+from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, files_slice
+from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
+from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
+from hudi_assets.engine.timeline.instants import Timeline
+
+MAX_DELTA_COMMITS: Final = "hoodie.metadata.compact.max.delta.commits"
+_DEFAULT: Final = 10
+_AT_COMPACTION: Final = "001"
+_TOKEN: Final = "0-0-0"
+_MB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class OwnCompaction:
+    """Compacts the files partition. The caller holds the data table's write lock.
+
+    `new_instant`: an instant of the metadata table's own, later than all. `data`: the data table's timeline.
+    """
+
+    storage: Storage
+    layout: Layout
+    data: Timeline
+    new_instant: Callable[[], str]
+
+    def keep_up(self) -> str | None:
+        """Finish a compaction of ours that a crash left, or do the one that is due; its instant."""
+        own = self._own()
+        pending = [i.timestamp for i in own.unfinished if i.action == Action.COMPACTION]
+        if pending:
+            return self._execute(pending[0]) if self.is_ours(pending[0]) else None
+        return self.compact() if self.is_due(own) else None
+
+    def _own(self) -> OwnTimeline:
+        return OwnTimeline.read(self.storage, self.layout)
+
+    def is_ours(self, instant: str) -> bool:
+        path = own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED)
+        plan = decode_plan(instant, self.storage.read(path), f"{self.storage.base}: {path}")
+        return WRITER in plan.extra_metadata
+
+    # -- when -------------------------------------------------------------------------------------
+
+    def is_due(self, own: OwnTimeline) -> bool:
+        return self.delta_commits(own) >= self._most() and self.can_compact(own)
+
+    def delta_commits(self, own: OwnTimeline) -> int:
+        """How many there are since the last compaction."""
+        last = own.last_compaction
+        since = "" if last is None else last.timestamp
+        return sum(1 for i in own.completed(Action.DELTA_COMMIT) if (i.completion or i.timestamp) > since)
+
+    def _most(self) -> int:
+        text = table_properties(self.storage).get(MAX_DELTA_COMMITS) or str(_DEFAULT)
+        try:
+            return int(text)
+        except ValueError:
+            raise InvalidInput(
+                f"{MAX_DELTA_COMMITS} is {text!r}, which is no number.", where=self.storage.base
+            ) from None
+
+    def can_compact(self, own: OwnTimeline) -> bool:
+        """Only the files partition, and nothing to fold that may yet be taken back."""
+        properties = table_properties(self.storage)
+        if {*named(properties.get(COMPLETED)), *named(properties.get(INFLIGHT))} != {FILES}:
+            return False
+        if any(i.action in (Action.COMPACTION, Action.LOG_COMPACTION) for i in own.unfinished):
+            return False
+        deltas = own.completed(Action.DELTA_COMMIT)
+        known = {i.timestamp for i in deltas}
+        latest = max(known, default="")
+        done = {i.timestamp for i in self.data.instants if i.is_completed}
+        pending = {i.timestamp for i in self.data.instants if not i.is_completed} - done
+        if self.layout.has_completion_times:
+            return bool(known) and not pending & known
+        # Named after the last delta commit, a compaction would stand before what is pending and completes later.
+        return bool(known) and all(instant > latest for instant in pending)
+
+    # -- how --------------------------------------------------------------------------------------
+
+    def compact(self) -> str:
+        """Plan, publish and execute a compaction."""
+        own = self._own()
+        latest = max(i.timestamp for i in own.completed(Action.DELTA_COMMIT))
+        instant = self.new_instant() if self.layout.has_completion_times else f"{latest}{_AT_COMPACTION}"
+        slice_ = files_slice(self.storage, self.layout, own)
+        plan = Plan(instant, NO_THRESHOLD, (_operation(slice_),), "", {WRITER: WRITER})
+        self.storage.create(own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED), encode_plan(plan))
+        return self._execute(instant)
+
+    def _execute(self, instant: str) -> str:
+        """From wherever an earlier attempt stopped: its base file counts for nothing yet."""
+        inflight = own_path(self.layout, instant, Action.COMPACTION, State.INFLIGHT)
+        if not self.storage.exists(inflight):
+            self.storage.create(inflight, b"")
+        own = self._own()
+        opened = files_slice(self.storage, self.layout, own)
+        slice_ = opened.older or opened
+        stat = self._write_base(instant, slice_, own)
+        extra = {SCHEMA: record_schema(self._flavour), WRITER: WRITER}
+        metadata = CommitMetadata("COMPACT", (stat,), extra, compacted=True)
+        completion = self.new_instant() if self.layout.has_completion_times else None
+        path = own_path(self.layout, instant, Action.COMPACTION, State.COMPLETED, completion)
+        self.storage.create(path, self.layout.encode_commit(metadata))
+        return instant
+
+    @property
+    def _flavour(self) -> Flavour:
+        return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
+
+    def _write_base(self, instant: str, slice_: FilesSlice, own: OwnTimeline) -> WriteStat:
+        records = merged_records(self.storage, slice_, ValidInstants(own, self.data))
+        schema, name = record_schema(self._flavour), f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
+        keys = sorted(records)
+        content = write_hfile(
+            [encode(record, schema, base_file=name) for record in records.values()],
+            schema=schema,
+            flavour=self._flavour,
+            info={"minRecordKey": keys[0].encode(), "maxRecordKey": keys[-1].encode()},
+        )
+        path = f"{FOLDER}/{name}"
+        self.storage.delete(path)
+        self.storage.create(path, content)
+        return WriteStat(
+            path=path.removeprefix(f"{ROOT}/"),
+            partition=FILES,
+            file_id=slice_.file_id,
+            prev_commit=slice_.instant,
+            size=len(content),
+            num_writes=len(records),
+            num_updates=len(records),
+            logs_compacted=len(slice_.logs),
+            log_bytes_compacted=sum(log.size for log in slice_.logs),
+            log_blocks=len(slice_.logs),
+        )
+
+
+def _operation(slice_: FilesSlice) -> Operation:
+    """Hudi's own services execute it where we do not come to it: they need every metric."""
+    logs = sum(log.size for log in slice_.logs)
+    base = slice_.base.size if slice_.base else 0
+    read, write = (logs + base) / _MB, (base or logs) / _MB
+    metrics = {
+        "TOTAL_LOG_FILES": float(len(slice_.logs)),
+        "TOTAL_LOG_FILES_SIZE": float(logs),
+        "TOTAL_IO_READ_MB": float(round(read)),
+        "TOTAL_IO_WRITE_MB": float(round(write)),
+        "TOTAL_IO_MB": float(round(read + write)),
+    }
+    return Operation(
+        partition=FILES,
+        file_id=slice_.file_id,
+        base_instant=slice_.instant,
+        base_file=f"{FILES}/{slice_.base.name}" if slice_.base else None,
+        log_files=tuple(f"{FILES}/{log.name}" for log in slice_.logs),
+        carried_over=(),
+        metrics=metrics,
+    )

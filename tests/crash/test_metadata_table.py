@@ -1,0 +1,310 @@
+"""A crash at every storage operation of what writes Hudi's metadata table beside the table.
+
+At each fault the table is read *through* the metadata table, as Hudi's readers do, by the rules of 0.15 and of
+1.x for what counts in it: the answer is that of before or of after. The next run makes it list what is there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
+from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
+from hudi_assets.engine.metadata_table.records import PARTITION_LIST_KEY, partition_path
+from hudi_assets.engine.metadata_table.slices import files_slice
+from hudi_assets.engine.model import Action, Plan
+from hudi_assets.engine.queries.query import read_task, snapshot_tasks
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import FileInfo
+from tests.crash.faulty import Crash, DyingStorage
+from tests.local_session import Frame
+from tests.metadata_tables import in_metadata_table, on_disk, switch_on
+
+THRESHOLD = 2_000
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
+Rows = set[tuple[int, int, int]]
+BATCHES = ((0, 1_000), (2, 1_500), (4, 9_000))
+
+
+class OldRules(ValidInstants):
+    """What counts in the metadata table for 0.15: instants completed in the data table, and its own suffixed ones."""
+
+    def __contains__(self, timestamp: object) -> bool:
+        if not isinstance(timestamp, str):
+            return False
+        done = {i.timestamp for i in self.data.instants if i.is_completed}
+        own = {i.timestamp for i in self.own.completed(Action.DELTA_COMMIT)}
+        suffixed = len(timestamp) == 20 or timestamp.startswith("0000")
+        return timestamp in done or (suffixed and timestamp in own)
+
+
+RULES = (ValidInstants, OldRules)
+
+
+def batch(first: int, ts: int) -> Frame:
+    rows = [{"id": i, "ts": ts + i, "v": i * 10 + ts} for i in range(first, first + 6)]
+    return Frame(pa.Table.from_pylist(rows, SCHEMA))
+
+
+def write(table: HudiTable, session: Any, first: int, ts: int) -> str:
+    instant = table.upsert(session, batch(first, ts), clock_time=datetime.fromtimestamp(ts / 1000 + 1, UTC)).instant
+    assert instant is not None
+    return instant
+
+
+def rows_of(state: TableState) -> Rows:
+    rows = [(r["id"], r["ts"], r["v"]) for t in snapshot_tasks(state) for b in read_task(t) for r in b.to_pylist()]
+    assert len(rows) == len({row[0] for row in rows})
+    return set(rows)
+
+
+def through_metadata_table(table: HudiTable, rules: type[ValidInstants]) -> Rows:
+    """The snapshot that a reader gets which believes the metadata table instead of listing."""
+    state = table.state()
+    own = OwnTimeline.read(state.storage, state.layout)
+    records = merged_records(state.storage, files_slice(state.storage, state.layout, own), rules(own, state.timeline))
+    listing = {}
+    for key, record in records.items():
+        if key != PARTITION_LIST_KEY:
+            folder = partition_path(key)
+            listing[folder] = [FileInfo(f"{folder}/{name}".lstrip("/"), size) for name, size in record.present.items()]
+    seen = replace(state)
+    seen.__dict__["listing"] = listing
+    return rows_of(seen)
+
+
+def snapshot(table: HudiTable) -> Rows:
+    """As it is listed; through the metadata table it is the same."""
+    rows = rows_of(table.state())
+    for rules in RULES if table.config.table_version == 6 else RULES[:1]:
+        assert through_metadata_table(table, rules) == rows, rules
+    return rows
+
+
+def create(path: Path, **properties: str) -> HudiTable:
+    table = HudiTable.create(
+        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=2, clock="commit", data_latency="1s"
+    )
+    switch_on(table)
+    text = "".join(f"{key.replace('_', '.')}={value}\n" for key, value in properties.items())
+    file = path / ".hoodie/hoodie.properties"
+    file.write_text(file.read_text() + text)
+    return HudiTable.open(str(path))
+
+
+@pytest.fixture
+def path(session: Any, tmp_path: Path) -> Path:
+    """Two file groups with three log files each: two to compact at THRESHOLD, one to carry over."""
+    path = tmp_path / "table"
+    table = create(path)
+    for first, ts in BATCHES:
+        write(table, session, first, ts)
+    assert in_metadata_table(table) == on_disk(table)
+    return path
+
+
+def planned(table: HudiTable) -> Plan:
+    plan = table.plan_compaction(threshold=THRESHOLD)
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def faults(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:
+    """The table after `action` died in it, for each fault; and what it died of."""
+    rehearsal = shutil.copytree(path, tmp_path / "rehearsal")
+    storage = DyingStorage(str(rehearsal))
+    action(HudiTable(storage, HudiTable.open(str(rehearsal)).config))
+    assert any(ROOT in operation for operation in storage.operations), "the metadata table was not written"
+    for n in range(1, len(storage.operations) + 1):
+        for after in (False, True):
+            copy = shutil.copytree(path, tmp_path / f"fault-{n}-{after}")
+            victim = HudiTable(DyingStorage(str(copy), n, after=after), HudiTable.open(str(copy)).config)
+            with pytest.raises(Crash):
+                action(victim)
+            where = f"operation {n} ({storage.operations[n - 1]}), {'after' if after else 'before'}"
+            yield HudiTable.open(str(copy)), where
+            shutil.rmtree(copy)
+
+
+def is_true(table: HudiTable, where: str) -> None:
+    """The metadata table lists what is there, and nothing in it is unfinished."""
+    assert in_metadata_table(table) == on_disk(table), where
+    state = table.state()
+    assert list(OwnTimeline.read(state.storage, state.layout).unfinished) == [], where
+    assert table.validate() == (), where
+
+
+def test_write(session: Any, path: Path, tmp_path: Path) -> None:
+    before = snapshot(HudiTable.open(str(path)))
+    for victim, where in faults(path, tmp_path, lambda t: write(t, session, 4, 9_500)):
+        seen = snapshot(victim)
+        done = seen != before
+        victim.recover()
+        assert snapshot(victim) == seen, where
+        if not done:
+            write(victim, session, 4, 9_500)
+        write(victim, session, 20, 9_900)
+        assert {r for r in snapshot(victim) if r[0] < 20} != before, where
+        is_true(victim, where)
+
+
+def test_plan(session: Any, path: Path, tmp_path: Path) -> None:
+    before = snapshot(HudiTable.open(str(path)))
+    for victim, where in faults(path, tmp_path, planned):
+        assert snapshot(victim) == before, where
+        victim.recover()
+        is_true(victim, where)
+        if victim.pending_plan() is None:
+            planned(victim)
+        write(victim, session, 20, 9_900)
+        pending = victim.pending_plan()
+        assert pending is not None
+        victim.execute_compaction(session, pending.instant)
+        assert {r for r in snapshot(victim) if r[0] < 20} == before, where
+        is_true(victim, where)
+
+
+def test_execution(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before, plan = snapshot(table), planned(table)
+    for victim, where in faults(path, tmp_path, lambda t: t.execute_compaction(session, plan.instant)):
+        assert snapshot(victim) == before, where
+        write(victim, session, 20, 9_900)  # what another writer records meanwhile stays
+        pending = victim.pending_plan()
+        if pending is not None:
+            victim.execute_compaction(session, pending.instant)
+        victim.recover()
+        assert {r for r in snapshot(victim) if r[0] < 20} == before, where
+        is_true(victim, where)
+
+
+def _on_timeline(table: HudiTable, instant: str) -> bool:
+    return any(i.timestamp == instant for i in table.state().timeline.instants)
+
+
+def test_rollback_of_a_commit(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before = snapshot(table)
+    newest = write(table, session, 4, 9_500)
+    with_it = snapshot(table)
+    for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
+        assert snapshot(victim) in (before, with_it), where
+        victim.recover()
+        if _on_timeline(victim, newest):
+            victim.rollback(newest)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+        write(victim, session, 4, 9_500)
+        assert snapshot(victim) == with_it, where
+        is_true(victim, where)
+
+
+def test_rollback_of_a_commit_that_the_metadata_table_has_compacted(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before = snapshot(table)
+    newest = write(table, session, 4, 9_500)
+    _compact_metadata_table(table)
+    for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
+        victim.recover()
+        if _on_timeline(victim, newest):
+            victim.rollback(newest)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+        write(victim, session, 4, 9_500)
+        is_true(victim, where)
+
+
+def _compact_metadata_table(table: HudiTable) -> None:
+    metadata_table = table._publisher.metadata_table
+    assert metadata_table is not None
+    metadata_table._compaction.compact()
+
+
+def test_rollback_of_a_compaction(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before, plan = snapshot(table), planned(table)
+    table.execute_compaction(session, plan.instant)
+    is_true(table, "executed")
+    for victim, where in faults(path, tmp_path, lambda t: t.rollback(plan.instant)):
+        assert snapshot(victim) == before, where
+        victim.recover()
+        if _on_timeline(victim, plan.instant):
+            victim.rollback(plan.instant)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+
+
+def test_unschedule(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before, plan = snapshot(table), planned(table)
+    for victim, where in faults(path, tmp_path, lambda t: t.unschedule(plan.instant)):
+        assert snapshot(victim) == before, where
+        victim.recover()
+        if victim.pending_plan() is not None:
+            victim.unschedule(plan.instant)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+
+
+def test_clean(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before, plan = snapshot(table), planned(table)
+    table.execute_compaction(session, plan.instant)
+
+    def clean(victim: HudiTable) -> None:
+        assert isinstance(victim.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1), CleanResult)
+
+    for victim, where in faults(path, tmp_path, clean):
+        assert snapshot(victim) == before, where
+        victim.recover()
+        victim.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+
+
+@pytest.mark.slow
+def test_restore(session: Any, path: Path, tmp_path: Path) -> None:
+    table = HudiTable.open(str(path))
+    before = snapshot(table)
+    savepoint = table.savepoint()
+    plan = planned(table)
+    write(table, session, 4, 9_500)
+    table.execute_compaction(session, plan.instant)
+    write(table, session, 30, 9_600)
+    for victim, where in faults(path, tmp_path, lambda t: t.restore(savepoint)):
+        began = bool(victim.state().timeline.pending(Action.RESTORE))
+        victim.recover()
+        if not began:
+            victim.restore(savepoint)
+        assert snapshot(victim) == before, where
+        is_true(victim, where)
+
+
+def test_write_that_compacts_the_metadata_table(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    table = create(path, **{"hoodie_metadata_compact_max_delta_commits": "4"})
+    for first, ts in BATCHES:
+        write(table, session, first, ts)
+    before = snapshot(table)
+    for victim, where in faults(path, tmp_path, lambda t: write(t, session, 4, 9_500)):
+        seen = snapshot(victim)
+        victim.recover()
+        assert snapshot(victim) == seen, where
+        if seen == before:
+            write(victim, session, 4, 9_500)
+        write(victim, session, 20, 9_900)
+        is_true(victim, where)
+        state = victim.state()
+        own = OwnTimeline.read(state.storage, state.layout)
+        assert len(own.completed(Action.COMMIT)) == 1, where
+        assert len(files_slice(state.storage, state.layout, own).logs) <= 3, where

@@ -1,0 +1,64 @@
+"""The README's table of what works beside Apache Hudi, from the matrix's expectations.
+
+    .venv/bin/python -m tests.interop.matrix.table            # prints it
+    .venv/bin/python -m tests.interop.matrix.table --write    # puts it into the README
+
+A unit test checks that the README has the current one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.interop.matrix.expectations import TOPICS, refusal
+from tests.interop.matrix.kinds import KINDS, Kind
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
+
+
+def _heading(kind: Kind) -> str:
+    return f"{kind.release} v{kind.version}{', metadata table' if kind.metadata else ''}"
+
+
+def _cell(topic: str, kind: Kind, notes: list[str]) -> str:
+    known = refusal(topic, kind)
+    if known is None:
+        return "✓"
+    if known.words not in notes:
+        notes.append(known.words)
+    return f"– ({notes.index(known.words) + 1})"
+
+
+def lines() -> Iterator[str]:
+    """The table in Markdown: a row per topic, a column per kind of table; refusals are numbered below it."""
+    notes: list[str] = []
+    rows = [[words, *(_cell(topic, kind, notes) for kind in KINDS)] for topic, words in TOPICS.items()]
+    head = ["", *map(_heading, KINDS)]
+    yield "| " + " | ".join(head).strip() + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    if notes:
+        yield ""
+        yield " ".join(f"({number}) {words}." for number, words in enumerate(notes, 1))
+
+
+def inserted(text: str) -> str:
+    """The README with the current table between its markers."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + "\n" + "\n".join(lines()) + "\n" + END + after
+
+
+def main() -> None:
+    if "--write" in sys.argv[1:]:
+        README.write_text(inserted(README.read_text()))
+    else:
+        print("\n".join(lines()))
+
+
+if __name__ == "__main__":
+    main()

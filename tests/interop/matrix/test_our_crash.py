@@ -1,0 +1,106 @@
+"""We die in each phase of a write, a plan and an execution; Hudi goes on, and no row is lost, doubled or half there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.crash.faulty import Crash, DyingStorage
+from tests.interop.matrix import timeline_files
+from tests.interop.matrix.conftest import Table
+from tests.interop.matrix.expectations import cells, expected
+from tests.interop.matrix.kinds import Kind, shape_of
+from tests.interop.matrix.stories import THRESHOLD
+from tests.interop.matrix.subject import VIEWS, Subject
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(3600)]
+ROWS = ((0, 120.0), (4, 124.0), (11, 131.0), (8, 15.0))
+
+
+def phase(operation: str) -> str:
+    """An operation without what differs from run to run and from file group to file group."""
+    name = re.sub(r"[0-9a-f-]{30,}|\d{3,}", "#", operation)
+    name = re.sub(r"p=[abc]|log\.\d+|_\d+-\d+-\d+", "", name)
+    return re.sub(r"^(\w+) (?:/\S*/)?(?=[^/]+$)", r"\1 ", name)
+
+
+def phases(operations: list[str]) -> list[int]:
+    """The number of the last operation of each phase: what was written before it is all there."""
+    last = {phase(operation): number for number, operation in enumerate(operations, 1)}
+    return sorted(last.values())
+
+
+def dies(table: Subject, act: Callable[[Subject, DyingStorage], object], number: int) -> str:
+    """Die right before a changing operation; its words."""
+    storage = DyingStorage(str(table.path), number)
+    with pytest.raises(Crash):
+        act(table, storage)
+    return f"died before {storage.operations[-1]}"
+
+
+def rehearsed(table: Subject, act: Callable[[Subject, DyingStorage], object], to: Path) -> list[str]:
+    storage = DyingStorage(str(to))
+    act(table.copied(to), storage)
+    return storage.operations
+
+
+def writes(table: Subject, storage: DyingStorage) -> None:
+    table.we_upsert(*ROWS, storage=storage)
+
+
+def plans(table: Subject, storage: DyingStorage) -> None:
+    table.we_plan(THRESHOLD, table.open(storage))
+
+
+def executes(table: Subject, storage: DyingStorage) -> None:
+    (instant,) = timeline_files.unfinished(table.path, "compaction")
+    table.compactions_told(lambda: table.open(storage).execute_compaction(table.session, instant))
+
+
+def hudi_goes_on(table: Subject, where: str) -> None:
+    """Hudi writes, executes what it finds pending, and writes again; then we look the table through."""
+    table.hudi_upserts((1, 141), (12, 142))
+    # After taking our write back 0.15.0 shows a write of its own from the next commit on.
+    table.hudi_upserts((2, 152), (12, 153))
+    table.right(f"{where}; Hudi wrote", questions=VIEWS)
+    pending = timeline_files.unfinished(table.path, "compaction")
+    table.ours_right(f"{where}; Hudi wrote", questions=VIEWS)
+    if pending:
+        table.hudi_compacts("execute")
+        table.right(f"{where}; Hudi executed", questions=VIEWS)
+    table.open().recover()
+    table.ours_right(f"{where}; recovered", questions=VIEWS)
+    table.hudi_rs_right(f"{where}; recovered")
+    table.metadata_table_right(f"{where}; recovered")
+    assert not table.open().validate(), where
+    assert not timeline_files.unfinished(table.path, "deltacommit"), where
+
+
+@pytest.mark.parametrize("kind", cells("our-crash"))
+@pytest.mark.parametrize("act", [writes, plans, executes])
+def test_each_phase(kind: Kind, act: Callable[[Subject, DyingStorage], object], told: Table) -> None:
+    table = told(kind, shape_of(kind, "our-crash"))
+    with expected("our-crash", kind):
+        if act is executes:
+            table.we_plan(THRESHOLD)
+        operations = rehearsed(table, act, table.path.with_name("rehearsal"))
+        for number in phases(operations):
+            copy = table.copied(table.path.with_name(f"died-{number}"))
+            hudi_goes_on(copy, dies(copy, act, number))
+
+
+@pytest.mark.parametrize("kind", cells("our-crash", "0.15.0-v6-metadata-off"))
+def test_before_the_commit(kind: Kind, told: Table) -> None:
+    """The phase in which most is there that does not count."""
+    table = told(kind, shape_of(kind, "our-crash"))
+    with expected("our-crash", kind):
+        for act, last in ((writes, "deltacommit"), (executes, "commit")):
+            copy = table.copied(table.path.with_name(f"died-{last}"))
+            if act is executes:
+                copy.we_plan(THRESHOLD)
+            operations = rehearsed(copy, act, table.path.with_name(f"rehearsal-{last}"))
+            number = next(n for n, op in enumerate(operations, 1) if re.search(rf"\d\.{last}$", op))
+            hudi_goes_on(copy, dies(copy, act, number))

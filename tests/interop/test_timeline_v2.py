@@ -1,0 +1,242 @@
+"""The timeline of versions 8 and 9 beside Apache Hudi 1.2.0: each reads and goes on with what the other wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.model import Plan
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
+from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
+from hudi_assets.engine.timeline.commit_metadata import WRITER
+from scripts.hudi_client import Hudi
+from scripts.hudi_rows import Rows, by_key, differences
+from tests.interop.tables import hudi_options
+from tests.interop.test_clean import EVER, call
+from tests.local_session import LocalSession
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+
+TIMELINE = ".hoodie/timeline"
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("ts", pa.int64(), nullable=False),
+        pa.field("v", pa.string()),
+        pa.field("p", pa.string(), nullable=False),
+    ]
+)
+
+
+class Writer:
+    """Apache Hudi 1.2.0 writing a table of version 8 or 9, upsert by upsert."""
+
+    def __init__(self, hudi: Hudi, path: Path, version: int) -> None:
+        self.hudi, self.path = hudi, path
+        self.number = 0
+        self.options = {"hoodie.write.table.version": str(version), "hoodie.write.auto.upgrade": "false"}
+
+    def upsert(self, **more: str) -> str:
+        self.number += 1
+        values = [
+            {"id": i, "ts": self.number * 1_000 + i, "v": f"{self.number}.{i}", "p": "ab"[i % 2]} for i in range(8)
+        ]
+        self.hudi.write(self.path, pa.Table.from_pylist(values, SCHEMA), hudi_options(name="t") | self.options | more)
+        return self.commits()[-1]
+
+    def compact(self) -> None:
+        self.hudi.compaction(self.path, "run", **self.options)
+
+    def commits(self) -> list[str]:
+        """Names of the completed writes, oldest first."""
+        names = (f.name for f in (self.path / TIMELINE).iterdir())
+        return sorted(n for n in names if n[0] != "." and n.endswith(("commit",)) and "_" in n)
+
+    def answers(self) -> list[Rows]:
+        """Snapshot, read-optimized, and as of and between all completion times."""
+        times = [name[18:35] for name in self.commits()]
+        asked = [self.hudi.read(self.path, "snapshot"), self.hudi.read(self.path, "read_optimized")]
+        asked += [self.hudi.read(self.path, "time_travel", as_of=time) for time in times[1:]]
+        asked += [self.hudi.read(self.path, "incremental", begin=b, end=e) for b, e in pairwise(times)]
+        return [by_key(rows) for rows in asked]
+
+
+@pytest.fixture(params=[8, 9])
+def writer(request: pytest.FixtureRequest, hudi_1_2: Hudi, path: Path) -> Writer:
+    return Writer(hudi_1_2, path, request.param)
+
+
+def test_hudi_reads_our_commit_files(writer: Writer) -> None:
+    """Every completed write of a table, compactions too, written anew by us: nothing changes, and Hudi goes on."""
+    for number in range(4):
+        writer.upsert()
+        if number == 1:
+            writer.compact()
+    before = writer.answers()
+    storage = LocalStorage(str(writer.path))
+    names = writer.commits()
+    assert {name.rpartition(".")[2] for name in names} == {"deltacommit", "commit"}
+    for name in names:
+        commit = decode_commit(storage.read(f"{TIMELINE}/{name}"), name)
+        ours = replace(commit, extra={**commit.extra, WRITER: "hudi-assets"})
+        storage.replace(f"{TIMELINE}/{name}", encode_commit(ours))
+    assert writer.answers() == before
+    writer.upsert()
+    writer.compact()
+    rows = by_key(writer.hudi.read(writer.path, "read_optimized"))
+    assert {row["v"].partition(".")[0] for row in rows.values()} == {str(writer.number)}
+
+
+# ------------------------------------------------------------------------------------ our housekeeping
+
+FEW = {
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.timeline.compaction.batch.size": "2",
+}
+
+
+class Ours:
+    """A table of ours: upsert number n has event times from n seconds on."""
+
+    def __init__(self, path: Path, session: LocalSession, version: int) -> None:
+        self.path, self.session, self.version, self.number = path, session, version, 0
+        HudiTable.create(
+            str(path),
+            SCHEMA,
+            record_key=["id"],
+            ordering_field="ts",
+            partition_fields=["p"],
+            buckets=2,
+            data_latency="1s",
+            event_time_unit="ms",
+            table_version=version,
+        )
+        with (path / ".hoodie/hoodie.properties").open("a") as properties:
+            properties.writelines(
+                f"{key}={value}\n" for key, value in (FEW | {"hudi_assets.query.grace": "0s"}).items()
+            )
+
+    @property
+    def table(self) -> HudiTable:
+        return HudiTable.open(str(self.path))
+
+    def rows(self, partitions: str = "ab", later: int = 0) -> pa.Table:
+        self.number += 1
+        values = [
+            {
+                "id": i,
+                "ts": self.number * 1_000 + later + i,
+                "v": f"{self.number}.{i}",
+                "p": partitions[i % len(partitions)],
+            }
+            for i in range(8)
+        ]
+        return pa.Table.from_pylist(values, SCHEMA)
+
+    def upsert(self, partitions: str = "ab", later: int = 0) -> str:
+        done = self.table.upsert(self.session, self.session.frame(self.rows(partitions, later))).instant
+        assert done is not None
+        return done
+
+    def compact(self, number: int) -> str:
+        plan = self.table.plan_compaction(threshold=number * 1_000 + 500)
+        assert isinstance(plan, Plan), plan
+        self.table.execute_compaction(self.session, plan.instant)
+        return plan.instant
+
+    def their_upsert(self, hudi: Hudi) -> None:
+        """Hudi writes, cleans and archives."""
+        options = (
+            hudi_options(name="t")
+            | FEW
+            | {
+                "hoodie.write.table.version": str(self.version),
+                "hoodie.write.auto.upgrade": "false",
+                "hoodie.archive.automatic": "true",
+                "hoodie.clean.automatic": "true",
+                "hoodie.cleaner.commits.retained": "1",
+            }
+        )
+        hudi.write(self.path, self.rows("b"), options)
+
+    def crossing(self) -> None:
+        """A write that was requested before a compaction's instant and completed after it, as two writers make it."""
+        for _ in range(2):
+            self.upsert("a")
+        compaction = self.compact(2)
+        write = self.upsert("a", later=1_000_000)
+        inside = f"{int(write) + 1:017d}"
+        assert inside < self.table.state().timeline.completions[write]
+        for file in [*(self.path / TIMELINE).iterdir(), *self.path.glob("*/*.parquet")]:
+            if compaction in file.name:
+                file.rename(file.with_name(file.name.replace(compaction, inside)))
+
+    def housekeeping(self) -> None:
+        self.table.clean(retained=1)
+        self.table.archive()
+
+    def history(self) -> list[int]:
+        """Layers of the files that count."""
+        return sorted(file.layer for file in read_manifest(LocalStorage(str(self.path))).files)
+
+    def same(self, hudi: Hudi) -> Rows:
+        """Assert that Hudi's snapshot and read-optimized views are ours; the snapshot."""
+        snapshot = by_key(self.table.snapshot(self.session).toArrow())
+        for view, ours in (
+            ("snapshot", snapshot),
+            ("read_optimized", by_key(self.table.read_optimized(self.session).toArrow())),
+        ):
+            unlike = differences(ours, by_key(hudi.read(self.path, view)))
+            assert not unlike, f"Hudi's {view} is not ours:\n" + "\n".join(unlike)
+        return snapshot
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_each_goes_on_after_the_others_archive(path: Path, session: LocalSession, hudi_1_2: Hudi, version: int) -> None:
+    """Our clean, savepoint and archive, Hudi's on top, and ours again.
+
+    The log file of partition a is in its slice by a completion time that only the archive has.
+    """
+    ours = Ours(path, session, version)
+    ours.crossing()
+    ours.same(hudi_1_2)
+    for _ in range(3):
+        for _ in range(2):
+            ours.upsert("b")
+            ours.compact(ours.number)
+        ours.housekeeping()
+    assert max(ours.history()) >= 1
+    logs = [log for log in ours.table.state().remaining_logs if log.partition == "p=a"]
+    assert logs
+    assert all(log.base_instant < (ours.table.state().timeline.start or "") for log in logs)
+    ours.same(hudi_1_2)
+    shown = call(hudi_1_2, path, "show_archived_commits", "limit=>100, " + EVER)
+    archived = {
+        i.timestamp for i in archived_instants(LocalStorage(str(path))) if i.action in ("commit", "deltacommit")
+    }
+    assert {row["commit_time"] for row in shown} == archived
+    saved = ours.table.savepoint()
+    assert {row["savepoint_time"] for row in call(hudi_1_2, path, "show_savepoints")} == {saved}
+    ours.table.delete_savepoint(saved)
+    names = {file.name for file in (path / HISTORY).glob("*.parquet")}
+    for _ in range(6):
+        ours.their_upsert(hudi_1_2)
+        ours.same(hudi_1_2)
+    assert not names.issubset(file.name for file in (path / HISTORY).glob("*.parquet")), "Hudi merged none of ours"
+    assert archived < {i.timestamp for i in archived_instants(LocalStorage(str(path)))}
+    for _ in range(2):
+        for _ in range(2):
+            ours.upsert("b")
+            ours.compact(ours.number)
+        ours.housekeeping()
+        ours.same(hudi_1_2)
+    assert {row["v"].partition(".")[0] for row in ours.same(hudi_1_2).values()} == {"3", str(ours.number)}
+    assert ours.table.validate() == ()

@@ -1,0 +1,63 @@
+"""Tables with Hudi's metadata table, without Hudi: the files partition as its first writer makes it, empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
+from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, own_path
+from hudi_assets.engine.metadata_table.partitions import COMPLETED
+from hudi_assets.engine.metadata_table.reader import read_files
+from hudi_assets.engine.metadata_table.record_schema import record_schema
+from hudi_assets.engine.metadata_table.records import encode, partition_list
+from hudi_assets.engine.metadata_table.slices import FOLDER
+from hudi_assets.engine.model import Action, State
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
+
+FIRST = {6: "00000000000000010", 8: "00000000000000000", 9: "00000000000000000"}
+
+
+def switch_on(table: HudiTable, *more: str) -> None:
+    """Give an empty table a metadata table; `more`: names of indexes that hoodie.properties has beside it."""
+    layout: Layout = table.state().layout
+    storage, version = LocalStorage(table.path), table.config.table_version
+    flavour = Flavour.NATIVE if layout.has_completion_times else Flavour.HBASE
+    first, schema = FIRST[version], record_schema(flavour)
+    name = f"files-0000-0_0-0-0_{first}.hfile"
+    base = write_hfile([encode(partition_list([]), schema, base_file=name)], schema=schema, flavour=flavour)
+    storage.create(f"{FOLDER}/{name}", base)
+    storage.create(f"{FOLDER}/.hoodie_partition_metadata", b"#partition metadata\npartitionDepth=1\n")
+    storage.create(
+        PROPERTIES,
+        f"hoodie.table.name=t_metadata\nhoodie.table.type=MERGE_ON_READ\nhoodie.table.version={version}\n"
+        "hoodie.table.base.file.format=HFILE\nhoodie.table.recordkey.fields=key\n"
+        "hoodie.populate.meta.fields=false\n".encode(),
+    )
+    stat = WriteStat(f"files/{name}", "files", "files-0000-0", "null", len(base), num_writes=1, num_inserts=1)
+    completion = first if layout.has_completion_times else None
+    for state in State:
+        done = state is State.COMPLETED
+        content = layout.encode_commit(CommitMetadata("BULK_INSERT", (stat,))) if done else b""
+        path = own_path(layout, first, Action.DELTA_COMMIT, state, completion if done else None)
+        storage.create(path, content)
+    properties = Path(table.path, ".hoodie/hoodie.properties")
+    properties.write_text(properties.read_text() + f"{COMPLETED}={','.join(('files', *more))}\n")
+
+
+def on_disk(table: HudiTable) -> dict[str, dict[str, int]]:
+    """Partition → name → size of the data files that are there."""
+    found = {
+        partition: {f.name: f.size for f in files if not f.name.startswith(".hoodie")}
+        for partition, files in table.state().listing.items()
+    }
+    return {partition: files for partition, files in found.items() if files}
+
+
+def in_metadata_table(table: HudiTable) -> dict[str, dict[str, int]]:
+    """The same, as the metadata table says it."""
+    state = table.state()
+    listed = read_files(state.storage, state.layout, state.timeline).listing
+    return {partition: files for partition, files in listed.items() if files}

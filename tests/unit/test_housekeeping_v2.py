@@ -1,0 +1,384 @@
+"""Clean, savepoint, restore and archive on tables of versions 8 and 9, and what Hudi's cleaner has to retain."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.housekeeping.archive import ArchiveResult
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall, query_grace_ms
+from hudi_assets.engine.model import Action, Instant, NothingToDo, Plan, State
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
+from hudi_assets.engine.timeline.instants import Timeline, format_instant
+from hudi_assets.engine.timeline.publish import system_now_ms
+from tests.local_session import LocalSession
+
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
+FEW = {
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "5",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.timeline.compaction.batch.size": "2",
+    "hudi_assets.query.grace": "0s",
+}
+HOUR = 3_600_000
+TIMELINE = ".hoodie/timeline"
+
+
+class Life:
+    """A table whose upsert number n has event times from n seconds on. `hours`: how far its clock is ahead."""
+
+    def __init__(self, path: Path, session: LocalSession, version: int = 9, **settings: str) -> None:
+        self.path, self.session, self.number, self.hours = path, session, 0, 0
+        HudiTable.create(
+            str(path),
+            SCHEMA,
+            record_key=["id"],
+            ordering_field="ts",
+            partition_fields=["p"],
+            buckets=1,
+            clock="commit",
+            data_latency="1s",
+            table_version=version,
+        )
+        with (path / ".hoodie/hoodie.properties").open("a") as file:
+            file.writelines(f"{key}={value}\n" for key, value in settings.items())
+
+    @property
+    def table(self) -> HudiTable:
+        config = HudiTable.open(str(self.path)).config
+        storage = LocalStorage(str(self.path))
+        return HudiTable(storage, config, now_ms=lambda: system_now_ms() + self.hours * HOUR)
+
+    def upsert(self, partition: str = "", later: int = 0) -> str:
+        """Rows in both partitions, or in one; `later`: so much later event times, in ms."""
+        self.number += 1
+        rows = [
+            {"id": i, "ts": self.number * 1000 + later + i, "v": self.number, "p": partition or "ab"[i % 2]}
+            for i in range(4)
+        ]
+        at = datetime.fromtimestamp(self.number + 3, UTC)
+        done = self.table.upsert(self.session, self.session.rows(rows, SCHEMA), clock_time=at).instant
+        assert done is not None
+        return done
+
+    def compact(self, number: int) -> str:
+        """Compact what upserts up to a number wrote."""
+        plan = self.table.plan_compaction(threshold=number * 1000 + 500)
+        assert isinstance(plan, Plan), plan
+        self.table.execute_compaction(self.session, plan.instant)
+        return plan.instant
+
+    def turns(self, count: int) -> None:
+        """An upsert and a compaction of all but the newest one, so many times."""
+        for _ in range(count):
+            self.upsert()
+            if self.number > 1:
+                self.compact(self.number - 1)
+
+    def snapshot(self) -> list[tuple[object, ...]]:
+        rows = self.table.snapshot(self.session).rows()  # type: ignore[attr-defined]
+        return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)
+
+    def timeline(self) -> set[str]:
+        return {f.name for f in (self.path / TIMELINE).iterdir() if f.is_file()}
+
+    def data_files(self) -> set[str]:
+        return {f"{f.parent.name}/{f.name}" for f in self.path.glob("p=*/*") if "metadata" not in f.name}
+
+
+@pytest.fixture
+def life(tmp_path: Path, session: LocalSession) -> Life:
+    return Life(tmp_path / "t", session, **{"hudi_assets.query.grace": "0s"})
+
+
+# ------------------------------------------------------------------------------------------------ archive
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_table_that_only_we_write_stays_small(tmp_path: Path, session: LocalSession, version: int) -> None:
+    life = Life(tmp_path / "t", session, version, **FEW)
+    done: list[str] = []
+    for _ in range(6):
+        life.turns(2)
+        life.table.clean(retained=1)
+        before = life.snapshot()
+        result = life.table.archive()
+        done += result.instants if isinstance(result, ArchiveResult) else ()
+        assert life.snapshot() == before
+        assert life.table.validate() == ()
+        assert len(life.timeline()) <= 30
+        assert len(list((life.path / HISTORY).glob("*"))) <= 12
+    storage = LocalStorage(str(life.path))
+    archived = list(archived_instants(storage))
+    assert [i.timestamp for i in archived] == sorted(done)
+    assert len(done) > 12
+    assert max(file.layer for file in read_manifest(storage).files) >= 2
+
+
+def test_the_archive_holds_what_the_files_held(tmp_path: Path, session: LocalSession) -> None:
+    life = Life(tmp_path / "t", session, **FEW)
+    life.turns(4)
+    before = {f.name: f.read_bytes() for f in (life.path / TIMELINE).iterdir() if f.is_file()}
+    result = life.table.archive()
+    assert isinstance(result, ArchiveResult)
+    gone = before.keys() - life.timeline()
+    instants = {i.timestamp: i for i in archived_instants(LocalStorage(str(life.path)))}
+    assert {name[:17] for name in gone} == instants.keys() == set(result.instants)
+    completed = {name for name in gone if "_" in name}
+    assert {f"{i.timestamp}_{i.completion}.{i.action}" for i in instants.values()} == completed
+    for name in completed:
+        assert instants[name[:17]].metadata == before[name]
+    for name in gone - completed:
+        plan = instants[name[:17]].plan
+        if name.endswith("compaction.requested"):
+            assert plan == before[name]
+        elif "deltacommit" in name:
+            assert plan is None
+
+
+def crossing(life: Life) -> None:
+    """A write that was requested before a compaction's instant and completed after it, and later ones elsewhere.
+
+    As two writers make it; here the compaction's instant is moved.
+    """
+    for _ in range(2):
+        life.upsert("a")
+    compaction = life.compact(2)
+    write = life.upsert("a", later=1_000_000)
+    state = life.table.state()
+    completion = state.timeline.completions[write]
+    inside = f"{int(write) + 1:017d}"
+    assert write < inside < completion
+    files = [*(life.path / TIMELINE).iterdir(), *life.path.glob("p=*/*")]
+    for file in files:
+        if compaction in file.name and "log" not in file.name:
+            file.rename(file.with_name(file.name.replace(compaction, inside)))
+    [log] = [log for log in life.table.state().remaining_logs if log.base_instant == write]
+    assert life.table.state().slice_instant(log) == inside
+
+
+def test_completion_times_outlive_the_archiving(tmp_path: Path, session: LocalSession) -> None:
+    life = Life(tmp_path / "t", session, **FEW)
+    crossing(life)
+    for _ in range(6):
+        life.upsert("b")
+        life.compact(life.number)
+    before = life.snapshot()
+    assert {row[2] for row in before if row[3] == "a"} == {3}
+    for _ in range(3):
+        life.table.archive()
+    state = life.table.state()
+    assert state.timeline.start is not None
+    [log] = [log for log in state.remaining_logs if log.partition == "p=a"]
+    assert log.base_instant < state.timeline.start
+    assert life.snapshot() == before
+    # And not because it would be so anyway.
+    for file in (life.path / HISTORY).iterdir():
+        file.unlink()
+    assert life.snapshot() != before
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path, session: LocalSession) -> None:
+    life = Life(tmp_path / "t", session, **FEW)
+    crossing(life)
+    for _ in range(6):
+        life.upsert("b")
+        life.compact(life.number)
+    result = life.table.archive()
+    assert isinstance(result, ArchiveResult)
+    [file] = (life.path / HISTORY).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(CorruptTable, match=file.name):
+        life.snapshot()
+
+
+@pytest.mark.parametrize("key", ["hoodie.timeline.path", "hoodie.timeline.history.path"])
+def test_another_folder_is_refused(tmp_path: Path, session: LocalSession, key: str) -> None:
+    life = Life(tmp_path / "t", session, **{key: "old"})
+    with pytest.raises(UnsupportedTable, match=key):
+        life.table.archive()
+
+
+# ---------------------------------------------------------------------------------------------- clean, age
+
+
+def test_age_counts_from_the_compactions_completion(life: Life) -> None:
+    """By its instant the compaction is six commits old when it is completed: Hudi's cleaner would go by that."""
+    for _ in range(7):
+        life.upsert()
+    before = life.data_files()
+    compaction = life.compact(1)
+    state = life.table.state()
+    assert sum(1 for i in state.timeline.completed(Action.DELTA_COMMIT) if i.timestamp > compaction) == 6
+    replaced = {path for path in before if f"_{life.table.state().timeline.instants[0].timestamp}.log" in path}
+    assert len(replaced) == 2
+    for _ in range(3):
+        assert isinstance(life.table.clean(retained=3), NothingToDo)
+        life.upsert()
+    done = life.table.clean(retained=3)
+    assert isinstance(done, CleanResult)
+    assert set(done.deleted) == replaced
+
+
+@pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"])
+def test_queries_have_an_hour_by_default(tmp_path: Path, session: LocalSession, policy: str) -> None:
+    life = Life(tmp_path / "t", session)
+    life.turns(3)
+    if policy != "KEEP_LATEST_BY_HOURS":
+        held = life.table.clean(policy=policy, retained=1)
+        assert isinstance(held, NothingToDo)
+        assert "replaced less than 1 h ago" in held.reason
+    life.hours = 2
+    life.upsert()
+    before = life.snapshot()
+    done = life.table.clean(policy=policy, retained=1)
+    assert isinstance(done, CleanResult)
+    assert done.deleted
+    assert life.snapshot() == before
+
+
+def test_the_grace_is_the_tables_setting(tmp_path: Path, session: LocalSession) -> None:
+    life = Life(tmp_path / "t", session, **{"hudi_assets.query.grace": "3h"})
+    life.turns(3)
+    life.hours = 2
+    held = life.table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+    assert isinstance(held, NothingToDo)
+    assert "3 h" in held.reason
+    life.hours = 4
+    assert isinstance(life.table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1), CleanResult)
+
+
+@pytest.mark.parametrize("value", ["soon", "-1h", "7"])
+def test_a_grace_that_is_no_duration(life: Life, value: str) -> None:
+    with pytest.raises(InvalidInput, match=r"query\.grace"):
+        query_grace_ms({"hudi_assets.query.grace": value}, "t", back_dated=True)
+
+
+def test_version_6_goes_by_hudis_retention_alone() -> None:
+    assert query_grace_ms({}, "t", back_dated=False) == 0
+    assert query_grace_ms({"hudi_assets.query.grace": "30m"}, "t", back_dated=False) == HOUR // 2
+
+
+# --------------------------------------------------------------------------------- savepoint and restore
+
+
+def test_a_savepoint_is_named_by_both_times(life: Life) -> None:
+    life.turns(3)
+    before = life.timeline()
+    at = life.table.savepoint()
+    made = life.timeline() - before
+    assert f"{at}.savepoint.inflight" in made
+    [completed] = made - {f"{at}.savepoint.inflight"}
+    assert completed.startswith(f"{at}_")
+    assert completed.endswith(".savepoint")
+    saved, files = life.snapshot(), life.data_files()
+    life.turns(3)
+    life.table.clean(retained=1)
+    kept = {
+        path for savepoint in life.table.state().timeline.completed(Action.SAVEPOINT) for path in files if savepoint
+    }
+    assert kept & life.data_files()
+    rows = life.table.time_travel(life.session, at).rows()  # type: ignore[arg-type, attr-defined]
+    assert sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows) == saved
+    life.table.delete_savepoint(at)
+    assert not [name for name in life.timeline() if "savepoint" in name]
+    assert isinstance(life.table.clean(retained=1), CleanResult)
+
+
+def test_a_restored_table_is_what_it_was(life: Life) -> None:
+    life.turns(3)
+    at = life.table.savepoint()
+    saved = life.snapshot()
+    life.turns(3)
+    assert life.snapshot() != saved
+    life.table.restore(at)
+    assert life.snapshot() == saved
+    assert life.table.validate() == ()
+    life.turns(2)
+    assert {row[2] for row in life.snapshot()} == {life.number}
+
+
+# ------------------------------------------------------------------------------ what Hudi has to retain
+
+NOW = 1_700_000_000_000
+
+
+def timeline(*minutes: float, compactions: tuple[float, ...] = ()) -> Timeline:
+    """Delta commits so many minutes ago, each done in a second; compactions among them."""
+    instants = []
+    for action, ago in [(Action.DELTA_COMMIT, m) for m in minutes] + [(Action.COMMIT, m) for m in compactions]:
+        ms = NOW - round(ago * 60_000)
+        instants.append(Instant(at(ms), action, State.COMPLETED, "", at(ms + 1_000)))
+    return Timeline(tuple(sorted(instants, key=lambda i: i.timestamp)))
+
+
+def at(ms: int) -> str:
+    return format_instant(ms, "UTC")
+
+
+def needed(line: Timeline, cut_minutes: float, grace_ms: int = HOUR, **properties: str) -> tuple[str, int] | None:
+    found = cleaner_shortfall(
+        {key.replace("_", "."): value for key, value in properties.items()},
+        line,
+        at(NOW - round(cut_minutes * 60_000)),
+        grace_ms=grace_ms,
+        now_ms=NOW,
+        timezone="UTC",
+        where="t",
+    )
+    return None if found is None else (found.key, found.needed)
+
+
+def test_commits_to_retain() -> None:
+    """A commit every ten minutes: those since the cut, those of the next hour, and one."""
+    line = timeline(*range(5, 300, 10))
+    assert needed(line, 30) is None
+    assert needed(line, 30, hoodie_cleaner_commits_retained="9") == ("hoodie.cleaner.commits.retained", 10)
+    assert needed(line, 30, hoodie_cleaner_commits_retained="10") is None
+    assert needed(line, 30, grace_ms=10 * 60_000) is None
+    assert needed(line, 100) == ("hoodie.cleaner.commits.retained", 10 + 6 + 1)
+
+
+def test_a_short_timeline_is_projected() -> None:
+    """Ten commits in ten minutes are sixty in an hour."""
+    assert needed(timeline(*range(1, 11)), 0.5) == ("hoodie.cleaner.commits.retained", 0 + 61 + 1)
+
+
+def test_hours_to_retain() -> None:
+    policy = {"hoodie_cleaner_policy": "KEEP_LATEST_BY_HOURS"}
+    assert needed(timeline(10), 30, **policy) is None
+    assert needed(timeline(10), 24 * 60, **policy) == ("hoodie.cleaner.hours.retained", 25)
+
+
+def test_versions_to_retain() -> None:
+    policy = {"hoodie_cleaner_policy": "KEEP_LATEST_FILE_VERSIONS"}
+    assert needed(timeline(10, 200), 30, **policy) is None
+    line = timeline(10, 200, compactions=(20, 40))
+    assert needed(line, 30, **policy) == ("hoodie.cleaner.fileversions.retained", 4)
+    assert needed(line, 30, **policy, hoodie_cleaner_fileversions_retained="4") is None
+
+
+def test_nobody_cleans() -> None:
+    line = timeline(*range(1, 60))
+    assert needed(line, 30) is not None
+    assert needed(line, 30, hoodie_clean_automatic="false") is None
+    assert needed(line, 30, grace_ms=0) is None
+
+
+def test_the_reason_names_key_and_number() -> None:
+    line = timeline(*range(5, 300, 10))
+    properties = {"hoodie.cleaner.commits.retained": "4"}
+    cut = at(NOW - 1_800_000)
+    found = cleaner_shortfall(properties, line, cut, grace_ms=HOUR, now_ms=NOW, timezone="UTC", where="t")
+    assert str(found) == (
+        "Hudi's cleaner (KEEP_LATEST_COMMITS) would delete the files that this compaction replaces within the query "
+        "grace of 1 h: hoodie.cleaner.commits.retained is 4, and has to be 10 or more on every writer"
+    )

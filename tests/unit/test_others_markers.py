@@ -1,0 +1,61 @@
+"""Markers of other engines' writes: nothing of a live, a completed or an archived write is taken for left over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.timeline.publish import TEMP
+from hudi_assets.engine.undo.recover import forget_old_markers
+from tests.local_session import LocalSession
+from tests.races.player import SCHEMA, create
+
+ROW = {"id": "a", "ts": 1, "v": 1}
+
+
+@pytest.fixture
+def table(tmp_path: Path, session: LocalSession) -> HudiTable:
+    table = create(tmp_path / "t")
+    table.upsert(session, session.rows([ROW], SCHEMA))  # type: ignore[arg-type]
+    return table
+
+
+def marked(table: HudiTable, instant: str) -> Path:
+    """A data file of an instant, with a direct marker."""
+    name = f"00000000-0000-0000-0000-000000000000-0_0-1-1_{instant}.parquet"
+    marker = Path(table.path, TEMP, instant, f"{name}.marker.CREATE")
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    file = Path(table.path, name)
+    file.touch()
+    return file
+
+
+def forget(table: HudiTable, state: object) -> tuple[str, ...]:
+    return forget_old_markers(table._storage, table._publisher, state)  # type: ignore[arg-type]
+
+
+def test_a_write_that_began_after_the_timeline_was_read_keeps_its_files(table: HudiTable) -> None:
+    state = table.state()
+    instant = table._publisher.new_instant(state.timeline)
+    Path(table.path, ".hoodie", f"{instant}.deltacommit.requested").touch()
+    file = marked(table, instant)
+    assert forget(table, state) == ()
+    assert file.exists()
+    assert Path(table.path, TEMP, instant).exists()
+
+
+def test_an_archived_write_keeps_its_files_and_loses_its_markers(table: HudiTable) -> None:
+    file = marked(table, "20200101000000000")
+    assert forget(table, table.state())
+    assert file.exists()
+    assert not Path(table.path, TEMP, "20200101000000000").exists()
+
+
+def test_files_of_a_write_that_is_gone_from_the_timeline_are_deleted(table: HudiTable) -> None:
+    instant = table._publisher.new_instant(table.state().timeline)
+    file = marked(table, instant)
+    assert forget(table, table.state())
+    assert not file.exists()
