@@ -143,7 +143,8 @@ def compact(
     if isinstance(published, NoPlan):
         nothing_to_do(published.reason, as_json)
     result = table.execute_compaction(spark, published.instant)
-    show_result(result, table.freshness(data_latency=data_latency), as_json)
+    more = 0 if pending else _more_due(table, threshold, data_latency)
+    show_result(result, table.freshness(data_latency=data_latency), as_json, more_due=more)
 
 
 for _command in (
@@ -170,6 +171,14 @@ def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json
         show_nothing_to_do(found.reason, as_json, curve)
         raise typer.Exit(NOTHING_TO_DO)
     show_plan(found, happened, as_json, dry_run=True, curve=curve)
+
+
+def _more_due(table: HudiTable, threshold: str | None, data_latency: str | None) -> int:
+    """How many file groups the next plan up to the same threshold would take: one plan may not reach it."""
+    if not table.plans_in_series:
+        return 0
+    found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=True)
+    return len(found.operations) if isinstance(found, Plan) else 0
 
 
 def _is_auto(table: HudiTable, data_latency: str | None) -> bool:

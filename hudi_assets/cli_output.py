@@ -231,7 +231,7 @@ def _plan_json(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def show_result(result: CompactionResult, promise: Freshness, as_json: bool) -> None:
+def show_result(result: CompactionResult, promise: Freshness, as_json: bool, *, more_due: int = 0) -> None:
     if as_json:
         numbers = {
             "instant": result.instant,
@@ -242,6 +242,7 @@ def show_result(result: CompactionResult, promise: Freshness, as_json: bool) -> 
             "rows": result.rows,
             "seconds": round(result.seconds, 3),
             "freshness": iso(promise.freshness),
+            "file_groups_due": more_due,
         }
         print_json(numbers)
         return
@@ -250,6 +251,8 @@ def show_result(result: CompactionResult, promise: Freshness, as_json: bool) -> 
         f"compacted into {len(result.operations)} base files with {result.rows:,} rows, "
         f"{result.logs_remaining} log files remain."
     )
+    if more_due:
+        print_text(f"{more_due} more file groups are due up to the same threshold: run it again.")
     _print_facts(_freshness_facts(promise))
 
 

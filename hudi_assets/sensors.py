@@ -169,7 +169,6 @@ def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
 def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets) -> Decision:
     promise = hudi.freshness()
     settings = hudi.config.compaction
-    bounded = settings.io_bound is not None or settings.partition_bound is not None
     found = decide(
         pending=unfinished_plan(hudi),
         due=_due(hudi),
@@ -180,7 +179,7 @@ def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets
         compact_every=table.compact_every_ms,
         slo=table.freshness_slo_ms,
         trigger=settings.trigger,
-        reach=promise.watermark if bounded else None,
+        reach=promise.watermark if hudi.plans_in_series else None,
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, hudi.leftovers()) if isinstance(found, Wait) else found

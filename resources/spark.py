@@ -48,12 +48,16 @@ class SparkResource(LazyPySparkResource):
     def _init_session(self) -> None:
         if self._spark_session is None:
             prepare_environment()
-            if bundle := os.environ.get(HUDI_BUNDLE):
-                self.spark_config = {**session_settings(bundle), **self.spark_config}
+            self.spark_config = self._with_hudi()
             metastore = Metastore(home())
             self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
         super()._init_session()
+
+    def _with_hudi(self) -> dict[str, Any]:
+        """The settings, with those of Apache Hudi's bundle where the environment names one."""
+        bundle = os.environ.get(HUDI_BUNDLE)
+        return {**(session_settings(bundle) if bundle else {}), **self.spark_config}
 
 
 def prepare_environment() -> None:

@@ -8,14 +8,15 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.settings.config import DATA_LATENCY
+from hudi_assets.engine.settings.config import DATA_LATENCY, EVENT_TIME_FIELD
 from hudi_assets.home import home
 
 
 class TableResource(ConfigurableResource):  # type: ignore[type-arg]
     """One Hudi merge-on-read table. A relative `path` lies under the home directory (HUDI_ASSETS_HOME).
 
-    The fields from `record_key` on are for `open_or_create`; an existing table keeps its own.
+    The fields from `record_key` on are for `open_or_create`; an existing table keeps its own. Only where it names no
+    event-time field is `event_time_field` taken for it.
     `settings` are `hoodie.*` and `hudi_assets.*` keys that go over the table's own.
     """
 
@@ -38,7 +39,11 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
         settings = dict(self.settings)
         if self.data_latency:
             settings.setdefault(DATA_LATENCY, self.data_latency)
-        return HudiTable.open(self.location, settings=settings)
+        table = HudiTable.open(self.location, settings=settings)
+        if table.config.event_time_field is None and self.event_time_field:
+            # Apache Hudi's writers do not keep it in the table's properties.
+            table = HudiTable.open(self.location, settings={**settings, EVENT_TIME_FIELD: self.event_time_field})
+        return table
 
     def exists(self) -> bool:
         return (Path(self.location) / ".hoodie").is_dir()

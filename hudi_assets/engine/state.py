@@ -211,7 +211,7 @@ class TableState:
         known = self.timeline.completions.get(instant)
         if known is not None or not self._archived(instant):
             return known
-        return self._archived_completions.get(instant, instant)
+        return self.archived_completions.get(instant, instant)
 
     def slice_instant(self, log: LogFile) -> str:
         """The base instant of the slice that a log file belongs to, or did before it was deleted."""
@@ -232,7 +232,8 @@ class TableState:
         return {key: frozenset(instants) for key, instants in found.items()}
 
     @cached_property
-    def _archived_completions(self) -> Mapping[str, str]:
+    def archived_completions(self) -> Mapping[str, str]:
+        """Completion times of archived writes, where the archive keeps them; read when first asked for."""
         return self.layout.archive.completions(self.storage)
 
     def _names(self, base: BaseFile) -> bool:

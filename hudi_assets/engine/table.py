@@ -246,6 +246,13 @@ class HudiTable:
     def _planner(self) -> CompactionPlanner:
         return CompactionPlanner(self._storage, self.config, self._layout, self._publisher)
 
+    @property
+    def plans_in_series(self) -> bool:
+        """True where one plan may not reach its threshold: it is bounded, or stands at a past instant."""
+        settings = self.config.compaction
+        bounded = settings.io_bound is not None or settings.partition_bound is not None
+        return bounded or not self._layout.carries_logs_over
+
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""
         return next(iter(self.state().executable_plans), None)

@@ -10,6 +10,8 @@ from functools import cached_property
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.metadata_table.check import differences
+from hudi_assets.engine.metadata_table.own_timeline import ROOT
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
 from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files, parse_file
 from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
@@ -52,6 +54,7 @@ class Validator:
             *self._orphans(),
             *self._two_base_files(),
             *self._missing(),
+            *self._metadata_table(),
             *self._unknown_files(),
             *self._markers(),
         )
@@ -62,6 +65,14 @@ class Validator:
 
     def _path(self, instant: Instant) -> str:
         return f"{self.state.layout.timeline_folder}/{instant.file_name}"
+
+    def _metadata_table(self) -> Iterator[Finding]:
+        hint = "Delete the metadata table with Hudi (hoodie.metadata.enable=false) and let it make a new one."
+        try:
+            for path, what in differences(self.state):
+                yield Finding("metadata_table", path, what, hint)
+        except HudiAssetsError as error:
+            yield Finding("metadata_table", ROOT, error.what, error.hint or hint)
 
     # -- timeline ---------------------------------------------------------------------------------
 

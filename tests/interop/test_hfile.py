@@ -83,16 +83,14 @@ def _is_data(name: str) -> bool:
     return not name.endswith(".crc") and not name.startswith(".hoodie")
 
 
-@pytest.fixture(
-    params=[pytest.param(w, marks=[] if w in (("0.15.0", 6), ("1.2.0", 9)) else pytest.mark.slow) for w in WRITERS],
-    ids=lambda writer: f"{writer[0]}-v{writer[1]}",
-)
+@pytest.fixture(params=WRITERS, ids=lambda writer: f"{writer[0]}-v{writer[1]}")
 def table(request: pytest.FixtureRequest, path: Path) -> Written:
     release, version = request.param
     hudi: Hudi = request.getfixturevalue("hudi_0_15" if release == "0.15.0" else "hudi_1_2")
     return Written(hudi, version, path)
 
 
+@pytest.mark.slow
 def test_the_metadata_table_lists_what_the_folders_list(table: Written) -> None:
     """After every write; compactions and cleans of the table and of its metadata table come in between."""
     bases = set()
@@ -108,6 +106,7 @@ def test_the_metadata_table_lists_what_the_folders_list(table: Written) -> None:
     assert any(name.endswith(".commit") for name in names)
 
 
+@pytest.mark.slow
 def test_hudi_reads_hfiles_of_ours_in_the_place_of_its_own(table: Written) -> None:
     """The base file with everything folded in, and every log block anew; Hudi reads, writes and compacts on."""
     for number in range(4):

@@ -68,7 +68,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> LocalSession:
 
 @pytest.fixture
 def writer() -> Writer:
-    """What the tests use that do not say."""
+    """Who writes in the tests that do not say."""
     return Writer("0.15.0", 6)
 
 
@@ -110,6 +110,23 @@ class Story:
     def delete(self, numbers: list[int], minute: int) -> None:
         keys = rows(numbers, lambda n: minute + n, 0)
         self.hudi.write(self.path, keys, {**self.options, "hoodie.datasource.write.operation": "delete"})
+        for number in numbers:
+            self.alive.pop(number, None)
+
+    def upsert_by_us(self, numbers: list[int], minute: int) -> None:
+        self.mark += 1
+        table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"]})
+        session = local_session.LocalSession()
+        table.upsert(session, session.frame(rows(numbers, lambda n: minute + n, self.mark)))  # type: ignore[arg-type]
+        for number in numbers:
+            if number not in self.alive or self.alive[number][0] <= minute + number:
+                self.alive[number] = (minute + number, self.mark)
+
+    def delete_by_us(self, numbers: list[int], minute: int) -> None:
+        table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"]})
+        session = local_session.LocalSession()
+        keys = rows(numbers, lambda n: minute + n, 0).select(["id", "p", "ts"])
+        table.delete(session, session.frame(keys))  # type: ignore[arg-type]
         for number in numbers:
             self.alive.pop(number, None)
 
@@ -290,6 +307,30 @@ def test_our_filter_is_hudis_byte_for_byte(bloom: dict[str, str], writer: Writer
         ours = bloom_footer(column, parse_index_settings(bloom, "t").bloom) | key_range(column)
         assert {key: theirs.get(key) for key in ours} == ours
         assert ("hoodie_bloom_filter_type_code" in theirs) == ("hoodie_bloom_filter_type_code" in ours)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("index", ["BLOOM", pytest.param("SIMPLE", marks=pytest.mark.slow)])
+def test_hudi_and_we_write_in_turn(index: str, writer: Writer, path: Path, readers: Readers) -> None:
+    """Each updates and deletes what the other has inserted, and lets the other's small files grow."""
+    story = Story(readers, writer, path, index)
+    story.upsert(list(range(6)), 0)
+    story.upsert_by_us([0, 1, 6, 7], 20)  # into Hudi's base files, which grow
+    story.check("we wrote after Hudi")
+    story.upsert([1, 6, 8], 40)
+    story.delete([7], 50)
+    story.check("Hudi wrote after us")
+    story.upsert_by_us([2, 6, 7, 9, 10], 60)
+    story.delete_by_us([3], 70)
+    story.check("we wrote beside log files")
+    compacted(story.open(), readers.spark, 45)
+    story.upsert([2, 3, 7, 9, 11], 90)
+    story.check("Hudi wrote after our compaction")
+    story.upsert_by_us([0, 3, 11, 12], 110)
+    story.compaction("run")
+    story.upsert([0, 4, 12, 13], 130)
+    story.check("Hudi compacted it all, and wrote")
+    assert not story.open().validate()
 
 
 @pytest.mark.parametrize("writer", [Writer("0.15.0", 6)])

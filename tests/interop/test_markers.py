@@ -1,5 +1,5 @@
-"""Unfinished work with markers, both ways: what Apache Hudi leaves when it is killed right before a commit is taken back by
-our engine, timeline-server markers included; what ours leaves is taken back, and executed, by Hudi."""
+"""Unfinished work with markers, both ways: what Apache Hudi leaves when it is killed right before a commit is taken
+back by our engine, timeline-server markers included; what ours leaves is taken back, and executed, by Hudi."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.compaction.executor import CompactionExecutor
+from hudi_assets.engine.concurrency.heartbeat import INTERVAL, Heartbeats
 from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.settings.config import WRITERS
@@ -37,6 +38,7 @@ SETTINGS = {
     "hudi_assets.event.time.unit": "ms",
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "1",
+    INTERVAL: JAVA[INTERVAL],
 }
 CASES = [("0.15.0", "6"), ("1.2.0", "9")]
 
@@ -93,6 +95,9 @@ def killed_before_its_commit(hudi: Hudi, table: HudiTable, work: Callable[[], ob
             for process in (*_children(hudi._process.pid), hudi._process.pid):
                 os.kill(process, signal.SIGKILL)
             assert isinstance(future.exception(), HudiError)
+    beats = Heartbeats.of(table._storage, table.config, table._publisher.now_ms)
+    while beats.is_alive(new[0]):  # two seconds after its last beat it is dead to everybody
+        time.sleep(0.1)
     yield new[0]
 
 

@@ -10,18 +10,20 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import WRITER
+from hudi_assets.engine.timeline.publish import system_now_ms
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.tables import hudi_options
-from tests.interop.test_clean import EVER, call
+from tests.interop.test_clean import EVER, call, copied, data_files, hudi_clean
 from tests.local_session import LocalSession
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TIMELINE = ".hoodie/timeline"
 SCHEMA = pa.schema(
@@ -240,3 +242,38 @@ def test_each_goes_on_after_the_others_archive(path: Path, session: LocalSession
         ours.same(hudi_1_2)
     assert {row["v"].partition(".")[0] for row in ours.same(hudi_1_2).values()} == {"3", str(ours.number)}
     assert ours.table.validate() == ()
+
+
+# ------------------------------------------------------------------------------------- Hudi's own cleaner
+
+
+@pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"])
+def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi_1_2: Hudi, policy: str) -> None:
+    """One less than what `cleaner_shortfall` asks for, and its next clean takes what the compaction replaced."""
+    ours = Ours(path, session, 9)
+    for _ in range(4):
+        ours.upsert()
+    cut = ours.compact(1)
+    first = ours.table.state().timeline.instants[0].timestamp
+    replaced = {name for name in data_files(path) if f"_{first}.log" in name}
+    assert replaced
+    properties = {
+        "hoodie.cleaner.policy": policy,
+        "hoodie.cleaner.commits.retained": "1",
+        "hoodie.cleaner.fileversions.retained": "1",
+    }
+    # Nobody writes meanwhile: in a millisecond no commit is to be expected.
+    found = cleaner_shortfall(
+        properties,
+        ours.table.state().timeline,
+        cut,
+        grace_ms=1,
+        now_ms=system_now_ms(),
+        timezone="UTC",
+        where=str(path),
+    )
+    assert found is not None
+    assert found.needed == (4 if policy == "KEEP_LATEST_COMMITS" else 2)
+    enough, short = copied(path, "enough"), copied(path, "short")
+    assert not hudi_clean(hudi_1_2, enough, policy, found.needed) & replaced
+    assert hudi_clean(hudi_1_2, short, policy, found.needed - 1) >= replaced

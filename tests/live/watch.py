@@ -111,12 +111,18 @@ class Counts:
     logs_compacted: int = 0
     skipped: int = 0
     lost_races: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
     freshness: list[int] = field(default_factory=list)
 
     def told(self) -> dict[str, Any]:
         moved = self.freshness[-1] - self.freshness[0] if self.freshness else 0
         told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "freshness"}
-        return {**told, "lost_races": len(self.lost_races), "freshness_moved_by_s": moved / 1000}
+        return {
+            **told,
+            "lost_races": len(self.lost_races),
+            "late": len(self.late),
+            "freshness_moved_by_s": moved / 1000,
+        }
 
 
 @dataclass(frozen=True)

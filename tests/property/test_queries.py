@@ -30,7 +30,8 @@ from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask, read_task
-from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.archive_kind import TimelineFile
+from hudi_assets.engine.timeline.instants import WRITES, format_instant
 from tests.local_session import LocalSession, install
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
@@ -71,7 +72,21 @@ class Execute:
     pass
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """Two writers at once, of keys each: the first requested is completed last.
+
+    `compact`: in between another engine plans and executes a compaction that does not wait for the first.
+    Version 6 has no completion times: there the two come one after the other.
+    """
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    compact: bool
+
+
 _rows = st.lists(st.tuples(st.integers(0, 7), st.sampled_from([0, 0, 1, 2, 5, 9])), min_size=1, max_size=4)
+_keys = st.lists(st.integers(0, 7), min_size=1, max_size=3, unique=True).map(tuple)
 _upserts = st.builds(Upsert, _rows.map(tuple))
 _steps = st.one_of(
     _upserts,
@@ -79,6 +94,7 @@ _steps = st.one_of(
     st.builds(Delete, st.integers(0, 7), st.booleans()),
     st.builds(Compact, st.sampled_from([0, 2, 4]), st.booleans()),
     st.just(Execute()),
+    st.builds(Overlap, _keys, _keys, st.booleans()),
 )
 _lives = st.lists(_steps, min_size=3, max_size=14)
 # Several slices of each group, with rows of their own: what a cleaner has something to take from.
@@ -99,11 +115,17 @@ class Life:
     partitioned: bool
     buckets: int
     services: str
+    version: int = 6
     ms: int = _EPOCH_MS
     clock: int = 100
     value: int = 0
     deleted_at: dict[int, int] = field(default_factory=dict)
+    # By the instants of commits, and by the times of their completion.
     recorded: dict[str, Rows] = field(default_factory=dict)
+    completed: dict[str, Rows] = field(default_factory=dict)
+    # Commit → when it was completed.
+    completions: dict[str, str] = field(default_factory=dict)
+    compactions: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         HudiTable.create(
@@ -113,6 +135,7 @@ class Life:
             ordering_field="ts",
             partition_fields=["part"] if self.partitioned else [],
             buckets=self.buckets,
+            table_version=self.version,
             clock="commit",
             event_time_unit="s",
             log_block_format=self.block_format,
@@ -120,7 +143,7 @@ class Life:
         settings = {
             "hudi_assets.carry.over": self.carry_over,
             "hudi_assets.table.services": "shared" if self.services == "shared" else "ours",
-            "hudi_assets.exact.split": str(self.services == "exact split").lower(),
+            "hudi_assets.exact.split": str(self.services == "exact split" and self.version == 6).lower(),
             "hoodie.cleaner.commits.retained": "1",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
@@ -135,12 +158,54 @@ class Life:
     def run(self, steps: list[Any]) -> None:
         for step in steps:
             self.clock += 3
-            instant = self.take(step)
-            shown = rows_of(self.table.snapshot_tasks())
-            if instant is not None and instant not in self.recorded:
-                self.recorded[instant] = shown
+            if isinstance(step, Overlap):
+                self.overlap(step)
+                continue
+            self.record(self.take(step))
             # Planning and executing change no answer.
-            assert shown == self.truth("9"), step
+            assert rows_of(self.table.snapshot_tasks()) == self.truth("9"), step
+
+    def record(self, instant: str | None) -> None:
+        """Note the snapshot as what a commit left; a compaction's instant may lie in the past and leaves nothing."""
+        if instant is None or instant in self.recorded or instant in self.compactions:
+            return
+        self.recorded[instant] = rows_of(self.table.snapshot_tasks())
+        self.completions[instant] = self.table.state().timeline.completions.get(instant, instant)
+        self.completed[self.completions[instant]] = self.recorded[instant]
+
+    def overlap(self, step: Overlap) -> None:
+        """The first writer's files are there, its instant is not on the timeline until the second is done."""
+        # The file groups are there already: two writers that make them at once are in conflict.
+        self.record(self.take(Upsert(tuple((key, 0) for key in {*step.first, *step.second}))))
+        self.clock += 1
+        first = self.take(Upsert(tuple((key, 0) for key in step.first)))
+        assert first is not None
+        self.clock += 1
+        second = Upsert(tuple((key, 0) for key in step.second))
+        if self.version == 6:
+            self.record(first)
+            self.record(self.take(second))
+            return
+        self.recorded[first] = rows_of(self.table.snapshot_tasks())
+        folder = self.path / ".hoodie/timeline"
+        hidden = sorted(folder.glob(f"{first}*"))
+        for file in hidden:
+            file.rename(self.path / ".hoodie" / file.name)
+        instant = self.take(second)
+        assert instant is not None
+        without_first = rows_of(self.table.snapshot_tasks())
+        if step.compact and self.table.pending_plan() is None:
+            self.take(Compact(0, execute=True))
+        for file in hidden:
+            name = f"{first}_{self.now()}.deltacommit" if "_" in file.name else file.name
+            (self.path / ".hoodie" / file.name).rename(folder / name)
+        self.record(instant)
+        self.completions[first] = self.table.state().timeline.completions[first]
+        self.completed[self.completions[first]] = self.recorded[instant]
+        self.completed[self.completions[instant]] = without_first
+
+    def now(self) -> str:
+        return format_instant(self.tick(), "UTC")
 
     def take(self, step: Any) -> str | None:
         moment = datetime.fromtimestamp(self.clock, UTC)
@@ -159,6 +224,8 @@ class Life:
                 plan = pending or self.table.plan_compaction(data_latency=latency * 1000)
                 if isinstance(plan, NoPlan):
                     return None
+                if self.version > 6:
+                    self.compactions.add(plan.instant)
                 if execute:
                     self.table.execute_compaction(self.session, plan.instant)
                 return plan.instant
@@ -183,24 +250,36 @@ class Life:
         known = [instant for instant in self.recorded if instant <= t]
         return self.recorded[max(known)] if known else {}
 
+    def held_at(self, end: str) -> Rows:
+        """What incremental queries start from: by completion where the table has completion times."""
+        if self.version == 6:
+            return self.truth(end)
+        known = [time for time in self.completed if time <= end]
+        return self.completed[max(known)] if known else {}
+
     def moments(self) -> list[str]:
         """Before everything, every instant, right after each, and the future."""
-        between = [str(int(instant) + 1) for instant in self.recorded]
-        return ["20000101000000000", *sorted({*self.recorded, *between}), "29990101000000000"]
+        known = {*self.recorded, *self.compactions}
+        between = [str(int(instant) + 1) for instant in known]
+        return ["20000101000000000", *sorted({*known, *between}), "29990101000000000"]
 
     def check_all(self) -> None:
         for t in self.moments():
             assert rows_of(self.table.time_travel_tasks(t)) == self.truth(t), t
-        instants = sorted(self.recorded)
-        for begin, end in combinations(["000", *instants], 2):
+        bounds = sorted(self.recorded if self.version == 6 else {*self.completed, *self.compactions})
+        for begin, end in combinations(["000", *bounds], 2):
             self.check_range(begin, end)
-        for begin in instants:
+        for begin in sorted({*self.recorded, *bounds}):
             self.check_range(begin, None)
 
     def check_range(self, begin: str, end: str | None) -> None:
-        held = self.truth(end or "9")
-        expected = {k: r for k, r in held.items() if begin < r[KEPT.index(COMMIT)] <= (end or "9")}
+        held = self.held_at(end or "9")
+        low = "" if begin == "000" else begin
+        expected = {k: r for k, r in held.items() if low < self.counted_at(r[KEPT.index(COMMIT)]) <= (end or "9")}
         assert rows_of(self.table.incremental_tasks(begin, end)) == expected, (begin, end)
+
+    def counted_at(self, commit: str) -> str:
+        return commit if self.version == 6 else self.completions[commit]
 
     def check_right_or_refused(self) -> int:
         """Each moment: the right answer or a refusal; the instant that it names, and all later ones, answer."""
@@ -247,15 +326,21 @@ class Life:
 
         What is unfinished, and the oldest savepoint, hold it back.
         """
-        timeline = self.table.state().timeline
+        state = self.table.state()
+        timeline = state.timeline
         writes = [i.timestamp for i in timeline.instants if i.action in WRITES]
         bounds = [i.timestamp for i in timeline.instants if not i.is_completed or i.action is Action.SAVEPOINT]
         gone = [t for t in writes[: max(0, len(writes) - keep)] if all(t < bound for bound in bounds)]
-        for t in gone:
-            for file in (self.path / ".hoodie").glob(f"{t}.*"):
-                file.unlink()
-        if gone:
+        folder = self.path / state.layout.timeline_folder
+        files = [file for t in gone for file in sorted(folder.glob(f"{t}[._]*"))]
+        if gone and self.version == 6:
             write_archive(self.path, dict.fromkeys(gone, "deltacommit"))
+        elif gone:
+            parsed = [(state.layout.parse_instant(file.name), file) for file in files]
+            done = [TimelineFile(i, file.read_bytes(), None, file.name) for i, file in parsed if i is not None]
+            state.layout.archive.add(state.storage, done)
+        for file in files:
+            file.unlink()
         return len(gone)
 
 
@@ -306,8 +391,9 @@ _shapes = st.tuples(
     st.booleans(),
     st.sampled_from([1, 2]),
     st.sampled_from(["shared", "ours", "exact split"]),
+    st.sampled_from([6, 6, 8, 9, 9]),
 )
-Shape = tuple[str, str, bool, int, str]
+Shape = tuple[str, str, bool, int, str, int]
 
 
 def live(local: LocalSession, folder: str, shape: Shape, steps: list[Any]) -> Life:
@@ -390,7 +476,7 @@ def test_the_table_s_own_cleans_and_archive(
 def test_a_dropped_partition_in_the_archive_is_missed(local: LocalSession, tmp_path: Path) -> None:
     """The groups that are left are older than the instant asked for; those that were dropped left no trace."""
     life = live(
-        local, str(tmp_path), ("hardlink", "parquet", True, 1, "shared"), [Upsert(((0, 0), (1, 0))), Upsert(((0, 0),))]
+        local, str(tmp_path), ("hardlink", "parquet", True, 1, "shared", 6), [Upsert(((0, 0), (1, 0))), Upsert(((0, 0),))]
     )
     first, second = sorted(life.recorded)
     dropped = str(int(first) + 1)

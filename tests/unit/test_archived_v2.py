@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -261,6 +262,7 @@ def test_a_manifest_that_was_not_published_is_written_over(storage: LocalStorage
 )
 def test_a_manifest_that_is_none(storage: LocalStorage, body: bytes) -> None:
     storage.create(manifest_path(1), body)
+    os.utime(Path(storage.base, manifest_path(1)), (0, 0))  # nobody is still writing it
     with pytest.raises(CorruptTable, match="manifest"):
         list(archived_instants(storage))
 

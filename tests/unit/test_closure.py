@@ -34,3 +34,17 @@ def test_a_rollback_block_stays_with_its_target(rule: MergeRule, place: int) -> 
     assert close(logs, [True, False, False], rule) == [True, False, False]
     logs[place] = log(logs[place].min_event_time or 0, logs[place].max_event_time or 0, rollbacks=1)
     assert close(logs, [True, False, False], rule) == [True, True, True]
+
+
+@pytest.mark.parametrize("mode", MergeMode)
+@pytest.mark.parametrize("keeps_tombstones", [False, True])
+def test_an_index_that_looks_in_base_files_allows_no_lost_key(mode: MergeMode, keeps_tombstones: bool) -> None:
+    """A delete takes the whole slice with it: a remaining log file may hold a row of its key."""
+    rule = MergeRule(mode, True, keeps_tombstones, finds_keys_in_base_files=True)
+    plain, deleting, unknown = log(1, 2), LogSummary(1, 2, 1), LogSummary(1, 2, None)
+    later = [log(5, 6), log(7, 8)]
+    assert close([plain, *later], [True, False, False], rule) == [True, False, False]
+    for first in (deleting, unknown):
+        assert close([first, *later], [True, False, False], rule) == [True, True, True]
+    # What remains may delete.
+    assert close([plain, LogSummary(5, 6, 1)], [True, False], rule) == [True, False]

@@ -228,6 +228,24 @@ def test_age_counts_from_the_compactions_completion(life: Life) -> None:
     assert set(done.deleted) == replaced
 
 
+def test_a_partition_that_changed_only_in_the_past_is_visited(life: Life) -> None:
+    """Partition a is compacted at an instant below what a clean has retained, and never written again."""
+    life.upsert("a")
+    for _ in range(4):
+        life.upsert("b")
+    life.compact(3)
+    earlier = life.table.clean(retained=1)
+    life.upsert("b")
+    compaction = life.compact(4)
+    assert isinstance(earlier, NothingToDo)
+    life.upsert("b")
+    done = life.table.clean(retained=1)
+    assert isinstance(done, CleanResult)
+    assert done.earliest_retained is not None
+    assert compaction < done.earliest_retained
+    assert {path.partition("/")[0] for path in done.deleted} == {"p=a", "p=b"}
+
+
 @pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"])
 def test_queries_have_an_hour_by_default(tmp_path: Path, session: LocalSession, policy: str) -> None:
     life = Life(tmp_path / "t", session)

@@ -342,3 +342,24 @@ def test_later_versions_carry_nothing_over(session: LocalSession, tmp_path: Path
     table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
     assert snapshot(table) == before
     assert [len(s.log_files) for s in table.state().view.latest] == [1]
+
+
+def test_file_groups_that_need_another_cut_wait_for_another_plan(session: LocalSession, tmp_path: Path) -> None:
+    """Of `a` two commits are due, of `b` one; no instant parts both at once, so two plans do."""
+    table = make(tmp_path / "t", table_version=9)
+    put(table, session, 2_000, (1, 1_000, "a"), (2, 1_000, "b"))
+    put(table, session, 3_000, (1, 1_500, "a"), (2, 9_000, "b"))
+    put(table, session, 10_000, (1, 9_000, "a"))
+    before = snapshot(table)
+    taken = []
+    while isinstance(plan := table.plan_compaction(threshold=2_000), Plan):
+        taken.append([(op.partition, len(op.log_files)) for op in plan.operations])
+        before_claim = table.freshness().threshold
+        result = table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        assert result.threshold is not None
+        assert before_claim is None or result.threshold >= before_claim
+        assert snapshot(table) == before
+    assert taken == [[("b", 1)], [("a", 2)]]
+    assert table.freshness().threshold == 2_000
+    assert table.plans_in_series
+    assert not make(tmp_path / "six").plans_in_series

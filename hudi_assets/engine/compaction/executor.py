@@ -26,7 +26,7 @@ from hudi_assets.engine.indexes.table_index import bloom_filter_of
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.metadata_table.policy import switch_off
-from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, Plan, State
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, OperationResult, Plan, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
@@ -96,9 +96,17 @@ class CompactionExecutor:
         return CompactionResult(
             instant=instant,
             threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
-            operations=tuple(e.result for e in executed),
+            operations=self._results(executed),
             seconds=time.monotonic() - started,
         )
+
+    def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
+        if self.layout.carries_logs_over:
+            return tuple(e.result for e in executed)
+        # What the plan left is in the new slice by itself: it is counted there.
+        left = {(s.partition, s.file_id): len(s.log_files) for s in self._state().view.latest}
+        results = (e.result for e in executed)
+        return tuple(replace(r, logs_remaining=left.get((r.partition, r.file_id), 0)) for r in results)
 
     def _begin(self, instant: str) -> None:
         if begun_by_us(self.storage, self.layout, instant) is False:

@@ -19,12 +19,13 @@ from hudi_assets.engine.timeline.clean_metadata import (
     decode_savepoint,
 )
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
+from hudi_assets.engine.timeline.settled import read_settled
 
 
 @lru_cache(maxsize=1_000)
 def _clean(storage: Storage, path: str, instant: str, size: int) -> CleanMetadata:
     del size  # a completed clean never changes, so a process reads each one once
-    return decode_clean(instant, storage.read(path), f"{storage.base}: {path}")
+    return read_settled(storage, path, lambda data: decode_clean(instant, data, f"{storage.base}: {path}"))
 
 
 def read_cleans(state: TableState) -> tuple[CleanMetadata, ...]:
@@ -44,18 +45,24 @@ def read_pending_cleans(state: TableState) -> tuple[PublishedClean, ...]:
         for stage in (State.REQUESTED, State.INFLIGHT):
             path = state.layout.instant_path(instant.timestamp, Action.CLEAN, stage)
             if state.timeline_sizes.get(path.rsplit("/", 1)[-1]):
-                where = f"{state.storage.base}: {path}"
-                found.append(decode_clean_plan(instant.timestamp, state.storage.read(path), where))
+                found.append(_pending(state.storage, path, instant.timestamp))
                 break
     return tuple(found)
+
+
+def _pending(storage: Storage, path: str, instant: str) -> PublishedClean:
+    return read_settled(storage, path, lambda data: decode_clean_plan(instant, data, f"{storage.base}: {path}"))
 
 
 def read_savepoints(state: TableState) -> tuple[Savepoint, ...]:
     """The completed savepoints, oldest first."""
     return tuple(
-        decode_savepoint(i.timestamp, state.storage.read(_path(state, i)), f"{state.storage.base}: {_path(state, i)}")
-        for i in state.timeline.completed(Action.SAVEPOINT)
+        _savepoint(state.storage, _path(state, i), i.timestamp) for i in state.timeline.completed(Action.SAVEPOINT)
     )
+
+
+def _savepoint(storage: Storage, path: str, instant: str) -> Savepoint:
+    return read_settled(storage, path, lambda data: decode_savepoint(instant, data, f"{storage.base}: {path}"))
 
 
 def inventory(state: TableState) -> Inventory:

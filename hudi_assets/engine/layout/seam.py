@@ -69,6 +69,11 @@ class Layout(Protocol):
 
     def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str: ...
 
+    @property
+    def log_marker(self) -> str:
+        """The kind of a delta commit's markers on its log files (org.apache.hudi.common.model.IOType)."""
+        ...
+
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         """The instant in the name, and the least version, of a log file that a delta commit adds to a slice."""
         ...

@@ -29,6 +29,7 @@ class LayoutV6:
     timeline_folder: str = ".hoodie"
     carries_logs_over: bool = True
     has_completion_times: bool = False
+    log_marker: str = "APPEND"
 
     # -- timeline ---------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ class LayoutV8:
     timeline_folder: str = ".hoodie/timeline"
     carries_logs_over: bool = False
     has_completion_times: bool = True
+    log_marker: str = "CREATE"  # 1.2.0 refuses to roll back by any other (tried)
 
     # -- timeline ---------------------------------------------------------------------------------
 

@@ -76,10 +76,9 @@ class MetadataTable:
         self.tidy()
         self.take_back(instant)
         self._compaction.keep_up()
-        self._fold_larger(added)
+        records = _records(*self._new_in((added, deleted)))
         own = self._own()
         slice_ = files_slice(self.storage, self.layout, own)
-        records = _records(added, deleted)
         path = self._new_log(slice_, instant)
         stat = self._stat(slice_, path, len(records))
         begun = CommitMetadata("UPSERT_PREPPED", (stat,), {WRITER: WRITER_NAME})
@@ -90,29 +89,39 @@ class MetadataTable:
         self.storage.create(path, block)
         self._complete(own, instant, stat, len(block))
 
-    def _fold_larger(self, added: Added) -> None:
-        """Of two sizes of a name, readers take the larger one, whatever was deleted in a log file in between.
+    def _new_in(self, changes: tuple[Added, Deleted]) -> tuple[Added, Deleted]:
+        """The changes without what is listed so already.
 
-        So a file that takes a name again that a rollback has freed needs a base file without it.
+        Readers merge log blocks among themselves and then onto the base file (HoodieMetadataPayload): of a
+        name that came twice and went once, the base file's mention stays. So each name is mentioned once; and one that
+        is free again, but still in the base file, needs a base file without it.
         """
-        own = self._own()
+        added, deleted = changes
+        own, data = self._own(), self._data_timeline()
         slice_ = files_slice(self.storage, self.layout, own)
-        below = replace(slice_.older or slice_, logs=())
-        if below.base is None:
-            return
-        known = merged_records(self.storage, below, ValidInstants(own, self._data_timeline()))
+        valid = ValidInstants(own, data)
+        now = merged_records(self.storage, slice_, valid)
+        below = merged_records(self.storage, replace(slice_.older or slice_, logs=()), valid)
+
+        def listed(records: Mapping[str, FilesRecord], partition: str) -> dict[str, int]:
+            record = records.get(partition_key(partition))
+            return record.present if record else {}
+
         for partition, files in added.items():
-            record = known.get(partition_key(partition))
-            sizes = record.present if record else {}
-            again = [name for name, size in files.items() if size < sizes.get(name, 0)]
-            if again:
+            freed = listed(below, partition).keys() - listed(now, partition).keys()
+            if again := sorted(freed & files.keys()):
                 self._compact_for(f"{partition}/{again[0]}".lstrip("/"))
-                return
+                break
+        new = {
+            p: {name: size for name, size in files.items() if listed(now, p).get(name) != size}
+            for p, files in added.items()
+        }
+        return new, {p: [name for name in names if name in listed(now, p)] for p, names in deleted.items()}
 
     def _compact_for(self, path: str) -> None:
         if not self._compaction.can_compact(self._own()):
             raise Conflict(
-                f"The metadata table still has another size of {path}, a name that was used before.",
+                f"The metadata table's base file still lists {path}, a name that was used before.",
                 where=self.storage.base,
                 hint="Let Hudi write and compact its metadata table first, or switch its indexes off.",
             )
@@ -295,8 +304,9 @@ def _records(added: Added, deleted: Deleted) -> list[FilesRecord]:
     """One record per partition that changes, and the list of the partitions that get files."""
     partitions = sorted({*added, *deleted})
     # A commit without files is a commit too: an HFile holds one record at least.
-    records = [partition_list(sorted(added))] if added or not deleted else []
-    return records + [partition_files(p, added.get(p, {}), deleted.get(p, ())) for p in partitions]
+    records = [partition_list(sorted(added))] if added or not any(deleted.values()) else []
+    changes = (partition_files(p, added.get(p, {}), deleted.get(p, ())) for p in partitions)
+    return records + [change for change in changes if change.files]
 
 
 def files_by_partition(stats: Iterable[WriteStat]) -> dict[str, dict[str, int]]:

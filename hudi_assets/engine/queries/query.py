@@ -19,27 +19,36 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
 from hudi_assets.engine.schema.base_files import have_table_types
+from hudi_assets.engine.slices.as_of import Since, at_its_own_time
 from hudi_assets.engine.slices.evidence import COMMIT_TIME, history_of, whole_from
 from hudi_assets.engine.slices.file_view import FileView, GroupKey
 from hudi_assets.engine.slices.history import History, settled_at, view_as_of
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
-from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.instants import WRITES, format_instant, instant_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NEVER = "~"  # after every instant
+
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """Rows whose commit time lies in (begin, end]; no end: up to the newest."""
+    """Rows whose commit time lies in (begin, end]; no end: up to the newest.
+
+    `late`: commits at or before `begin` that were completed after it, where a range is one of completion times.
+    """
 
     begin: str
     end: str | None
+    late: tuple[str, ...] = ()
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         times = batch.column(batch.schema.get_field_index(COMMIT_TIME))
         inside = pc.greater(times, self.begin)
+        if self.late:
+            inside = pc.or_(inside, pc.is_in(times, pa.array(self.late, times.type)))
         if self.end is not None:
             inside = pc.and_(inside, pc.less_equal(times, self.end))
         return batch.filter(inside)
@@ -130,7 +139,8 @@ def time_travel_tasks(state: TableState, instant: Moment) -> list[ReadTask]:
     Raises `InvalidInput`, naming the earliest instant left, where a clean may have taken part of the answer.
     """
     t = parse_instant(instant, state.config.timezone)
-    return _tasks(_reader_as_of(state, t), _slices_as_of(state, t))
+    since = None if state.layout.carries_logs_over else at_its_own_time()
+    return _tasks(_reader_as_of(state, t), _slices_as_of(state, t, since))
 
 
 def time_travel_frame(session: SparkSession, state: TableState, instant: Moment) -> DataFrame:
@@ -141,16 +151,27 @@ def _reader_as_of(state: TableState, t: str) -> SliceReader:
     return replace(slice_reader(state), committed=replace(state.committed, until=t))
 
 
-def _slices_as_of(state: TableState, t: str) -> tuple[FileSlice, ...]:
+def _slices_as_of(state: TableState, t: str, since: Since | None) -> tuple[FileSlice, ...]:
+    """The slices to merge as of t. `since` says when a write counts, where slices are cut by completion times."""
     view, replaced = state.view_with_replaced, state.replaced
     # What is older than the active timeline may lack groups that were replaced: History asks the archive.
-    if t >= max(settled_at(view, replaced), whole_from(state)):
+    if t >= max(settled_at(view, replaced, since), whole_from(state)):
         refuse_missing(state)
-        return view_as_of(view, replaced, t).latest
+        return view_as_of(view, replaced, t, since).latest
     history = history_of(state)
-    if history.gap_at(t) is not None:
-        raise _cleaned_away(state, history, t)
-    return history.as_of(t)
+    for moment in (t, *_before_unfinished_bases(state, t, since)):
+        if history.gap_at(moment) is not None:
+            raise _cleaned_away(state, history, t)
+    return history.as_of(t, since)
+
+
+def _before_unfinished_bases(state: TableState, t: str, since: Since | None) -> list[str]:
+    """Right before each base file or replacement that does not count yet at t: what was there then answers."""
+    if since is None:
+        return []
+    bases = {s.base_instant for slices in state.view_with_replaced.groups.values() for s in slices if s.base_file}
+    unfinished = [i for i in {*bases, *state.replaced.values()} if i <= t < since.base(i)]
+    return [format_instant(instant_ms(i, state.config.timezone) - 1, state.config.timezone) for i in unfinished]
 
 
 def _cleaned_away(state: TableState, history: History, t: str) -> InvalidInput:
@@ -166,6 +187,7 @@ def _cleaned_away(state: TableState, history: History, t: str) -> InvalidInput:
 def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
     """The rows that the table held at `end` (None: now) whose commit lies in (begin, end].
 
+    The range is one of completion times where the timeline has them, as in Hudi 1.x; else of instants.
     File groups that no write of the range touched are left out where the timeline tells.
     """
     timezone = state.config.timezone
@@ -173,14 +195,37 @@ def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = Non
     high = None if end is None else parse_instant(end, timezone, "end")
     if high is not None and low > high:
         raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
+    since = _since_completion(state) if state.layout.has_completion_times else None
+    late = _completed_after(state, low) if since is not None else ()
+    reader = slice_reader(state)
     if high is None:
-        reader, slices = slice_reader(state), _view(state).latest
+        slices = _view(state).latest
     else:
-        reader, slices = _reader_as_of(state, high), _slices_as_of(state, high)
+        slices = _slices_as_of(state, high, since)
+        # By completion, the log files are chosen one by one.
+        reader = reader if since is not None else _reader_as_of(state, high)
     touched = _touched_groups(state, low, high)
     if touched is not None:
         slices = tuple(s for s in slices if (s.partition, s.file_id) in touched)
-    return _tasks(reader, slices, CommitRange(low, high))
+    return _tasks(reader, slices, CommitRange(low, high if since is None else None, late))
+
+
+def _since_completion(state: TableState) -> Since:
+    """A write counts once it is completed; a compaction only moves rows, so its base files count at its instant."""
+    completions = {
+        i.timestamp: i.completion or i.timestamp
+        for i in state.timeline.completed(Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+    }
+    return Since(
+        base=lambda instant: completions.get(instant, instant),
+        log=lambda instant: state.completion_of(instant) or _NEVER,
+    )
+
+
+def _completed_after(state: TableState, begin: str) -> tuple[str, ...]:
+    """Writes requested at or before `begin`, and completed after it."""
+    known = {**state.archived_completions, **state.timeline.completions}
+    return tuple(sorted(t for t, completion in known.items() if t <= begin < completion))
 
 
 def incremental_frame(session: SparkSession, state: TableState, begin: Moment, end: Moment | None = None) -> DataFrame:
@@ -193,11 +238,12 @@ def _touched_groups(state: TableState, low: str, high: str | None) -> frozenset[
     A clustering rewrites rows of older commits into new groups: those are its own, so a replacecommit
     counts as a write. A compaction moves no row to another group.
     """
-    if low < whole_from(state):
+    if low < max([whole_from(state), *state.archived_completions.values()]):
         return None
     touched: set[GroupKey] = set()
     for instant in state.timeline.completed(*WRITES):
-        if instant.timestamp <= low or (high is not None and instant.timestamp > high):
+        time = state.timeline.completions[instant.timestamp]
+        if time <= low or (high is not None and time > high):
             continue
         commit = state.commit(instant)
         if instant.action is Action.COMMIT and commit.compacted:

@@ -111,9 +111,10 @@ class _Gathered:
         A cleaner keeps the newest slice whole. So where that has no base file, there was none before it either.
         """
         for key, slices in state.view_with_replaced.groups.items():
-            newest = slices[-2:] if key in state.view_with_replaced.pending else slices
-            if len(slices) == len(newest) and newest[0].base_file is None and key not in state.replaced:
-                self.predecessors.setdefault((key, newest[0].base_instant), _FIRST)
+            plan = state.view_with_replaced.pending.get(key)
+            read_now = 2 if plan is not None and slices[-1].base_instant == plan.instant else 1
+            if len(slices) <= read_now and slices[0].base_file is None and key not in state.replaced:
+                self.predecessors.setdefault((key, slices[0].base_instant), _FIRST)
 
 
 def _slice_of(state: TableState, path: str, partition: str) -> tuple[GroupKey, str, bool] | None:

@@ -72,6 +72,7 @@ _AVRO_FIELDS: Final = {
     (Action.COMPACTION, False): "hoodieCompactionPlan",
     (Action.LOG_COMPACTION, False): "hoodieCompactionPlan",
 }
+_COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _JSON_FIELDS: Final[Mapping[Action, tuple[str, Mapping[str, object]]]] = {
     Action.COMMIT: ("hoodieCommitMetadata", _COMMIT),
     Action.DELTA_COMMIT: ("hoodieCommitMetadata", _COMMIT),
@@ -115,7 +116,8 @@ def _details(instant: Instant, data: bytes, where: str) -> tuple[str | None, obj
         field, schema = _JSON_FIELDS[action]
         return (field, schema, _commit(data, where)) if instant.is_completed else (None, None, None)
     avro_field = _AVRO_FIELDS.get((action, instant.is_completed))
-    if avro_field is None:
+    # A compaction's inflight file says at most who executes it.
+    if avro_field is None or (action in _COMPACTIONS and instant.state is State.INFLIGHT):
         return None, None, None
     try:
         reader = fastavro.reader(io.BytesIO(checked(data, "timeline file", where)))

@@ -21,6 +21,7 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.logs.reader import read_parquet
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.instants import is_instant
+from hudi_assets.engine.timeline.settled import read_settled
 
 HISTORY: Final = ".hoodie/timeline/history"
 VERSION_FILE: Final = f"{HISTORY}/_version_"
@@ -111,9 +112,12 @@ def read_manifest(storage: Storage) -> Manifest:
 
 def manifest_of(storage: Storage, version: int) -> Manifest:
     path = manifest_path(version)
-    where = f"{storage.base}: {path}"
+    return read_settled(storage, path, lambda data: _parse(version, data, f"{storage.base}: {path}"))
+
+
+def _parse(version: int, data: bytes, where: str) -> Manifest:
     try:
-        body = json.loads(storage.read(path))
+        body = json.loads(data)
         files = tuple(history_file(str(f["fileName"]), int(f["fileLen"]), where) for f in body["files"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTable(

@@ -300,7 +300,7 @@ def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token
     version = target.next_version + number
     name = spec.layout.log_file_name(target.file_id, target.log_instant, version, token)
     path = f"{partition}/{name}" if partition else name
-    spec.storage.create(marker_path(spec.instant, path, "APPEND"), b"")
+    spec.storage.create(marker_path(spec.instant, path, spec.layout.log_marker), b"")
     spec.storage.create(path, block)
     return WriteStat(
         path=path,

@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 TOPIC = "compaction"
 
 
-def compacts_and_goes_on(table: Subject, every: int = 1) -> None:
-    table.every = every
+def compacts_and_goes_on(table: Subject) -> None:
     table.right("as Hudi wrote it")
     with expected(TOPIC, table.kind):
         table.ours_right("as Hudi wrote it")
@@ -43,7 +42,7 @@ def compacts_and_goes_on(table: Subject, every: int = 1) -> None:
 
 @pytest.mark.parametrize("kind", cells(TOPIC, "0.15.0-v6-metadata-off"))
 def test_compaction(kind: Kind, told: Table) -> None:
-    compacts_and_goes_on(told(kind, shape_of(kind, TOPIC)), every=3)
+    compacts_and_goes_on(told(kind, shape_of(kind, TOPIC)))
 
 
 @pytest.mark.slow
@@ -55,5 +54,8 @@ def test_compaction_in_the_other_log_blocks(kind: Kind, told: Table) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", cells(TOPIC))
 def test_compaction_with_and_without_partitions(kind: Kind, told: Table) -> None:
+    """And over each range there is."""
     shape = shape_of(kind, TOPIC)
-    compacts_and_goes_on(told(kind, Shape(shape.log_blocks, not shape.partitioned)))
+    table = told(kind, Shape(shape.log_blocks, not shape.partitioned))
+    table.every = 1
+    compacts_and_goes_on(table)

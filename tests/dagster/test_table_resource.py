@@ -1,0 +1,66 @@
+"""What a block's fields say about a table that others made."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.components import HudiTableComponent
+from hudi_assets.engine import HudiTable, InvalidInput
+from hudi_assets.engine.compaction.hudi_executor import session_settings
+from hudi_assets.engine.errors import EnvironmentProblem, UnsupportedTable
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD
+from resources.spark import HUDI_BUNDLE, SparkResource
+
+SCHEMA = pa.schema([("id", pa.string()), ("paid_at", pa.timestamp("us", tz="UTC")), ("n", pa.int64())])
+
+
+def made(path: Path, *, version: int = 9, event_time_field: str | None) -> Path:
+    HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="paid_at", table_version=version)
+    properties = path / ".hoodie/hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if not line.startswith(EVENT_TIME_FIELD)]
+    if event_time_field:
+        lines.append(f"{EVENT_TIME_FIELD}={event_time_field}")
+    properties.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def block(path: Path, **fields: str) -> HudiTable:
+    return HudiTableComponent(name="payments", path=str(path), external=True, **fields)._resource().open()  # type: ignore[arg-type]
+
+
+def test_the_blocks_event_time_field_counts_where_the_table_names_none(tmp_path: Path) -> None:
+    path = made(tmp_path / "t", event_time_field=None)
+    assert block(path).config.event_time_field is None
+    assert block(path, event_time_field="paid_at").config.event_time_field == "paid_at"
+
+
+def test_the_tables_own_event_time_field_stays(tmp_path: Path) -> None:
+    path = made(tmp_path / "t", event_time_field="paid_at")
+    assert block(path, event_time_field="n").config.event_time_field == "paid_at"
+
+
+def test_the_block_says_who_executes(tmp_path: Path) -> None:
+    path = made(tmp_path / "t", event_time_field="paid_at")
+    assert block(path).config.executor == "native"
+    assert block(path, executor="hudi").config.executor == "hudi"
+    with pytest.raises(InvalidInput, match=r"hudi_assets\.executor"):
+        block(path, executor="flink")
+
+
+def test_hudi_executes_no_plan_of_ours_on_version_6(tmp_path: Path) -> None:
+    table = block(made(tmp_path / "t", version=6, event_time_field="paid_at"), executor="hudi", writers="stopped")
+    with pytest.raises(UnsupportedTable, match="table version 6"):
+        table.plan_compaction(threshold="2026-01-01T00:00:00Z")
+    with pytest.raises(UnsupportedTable, match="table version 6"):
+        table.execute_compaction(None, "20260101000000000")  # type: ignore[arg-type]
+
+
+def test_the_bundle_of_the_environment_goes_into_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentProblem, match="not there"):
+        session_settings(str(tmp_path / "hudi.jar"))
+    (tmp_path / "hudi.jar").touch()
+    monkeypatch.setenv(HUDI_BUNDLE, str(tmp_path / "hudi.jar"))
+    settings = SparkResource()._with_hudi()
+    assert settings["spark.jars"] == str(tmp_path / "hudi.jar")
+    assert settings["spark.sql.catalogImplementation"] == "hive"

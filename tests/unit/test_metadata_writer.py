@@ -1,0 +1,212 @@
+"""Changes to the metadata table: what is written, what is refused, and what is taken out of use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
+from hudi_assets.engine.metadata_table.partitions import has_metadata_table, named, table_properties
+from hudi_assets.engine.metadata_table.policy import untrue_after
+from hudi_assets.engine.metadata_table.writer import MetadataTable
+from hudi_assets.engine.model import Action, NothingToDo, Plan, State
+from tests.crash.test_metadata_table import THRESHOLD, create, write
+from tests.metadata_tables import in_metadata_table, on_disk, switch_on
+
+FIRST, SECOND, THIRD = "20260101000000000", "20260101000001000", "20260101000002000"
+
+
+@pytest.fixture
+def table(session: Any, tmp_path: Path) -> HudiTable:
+    return create(tmp_path / "table")
+
+
+def metadata_table(table: HudiTable) -> MetadataTable:
+    found = table._publisher.metadata_table
+    assert found is not None
+    return found
+
+
+def own(table: HudiTable) -> OwnTimeline:
+    state = table.state()
+    return OwnTimeline.read(state.storage, state.layout)
+
+
+def test_a_table_without_one(session: Any, tmp_path: Path) -> None:
+    table = HudiTable.create(str(tmp_path / "t"), table_schema(), record_key=["id"], ordering_field="ts")
+    assert table._publisher.metadata_table is None
+    assert not has_metadata_table(table.state().storage)
+
+
+def table_schema() -> Any:
+    from tests.crash.test_metadata_table import SCHEMA
+
+    return SCHEMA
+
+
+def test_files_come_and_go(table: HudiTable) -> None:
+    one = metadata_table(table)
+    one.record(FIRST, {"p=a": {"x": 10, "y": 20}, "p=b": {"z": 5}})
+    assert in_metadata_table(table) == {"p=a": {"x": 10, "y": 20}, "p=b": {"z": 5}}
+    one.record(SECOND, {"p=a": {"w": 1}}, {"p=a": ["x"], "p=b": ["z", "never there"]})
+    assert in_metadata_table(table) == {"p=a": {"w": 1, "y": 20}}
+    one.forget(["p=a/y", "p=c/q"])
+    assert in_metadata_table(table) == {"p=a": {"w": 1}}
+
+
+def test_done_again_it_is_the_same(table: HudiTable) -> None:
+    one = metadata_table(table)
+    one.record(FIRST, {"": {"x": 10}})
+    one.record(FIRST, {"": {"x": 10, "y": 1}})
+    assert in_metadata_table(table) == {"": {"x": 10, "y": 1}}
+    one.take_back(FIRST)
+    assert in_metadata_table(table) == {}
+    assert own(table).of(FIRST, Action.DELTA_COMMIT) == ()
+    one.take_back(FIRST)
+
+
+def test_a_name_is_mentioned_once(table: HudiTable) -> None:
+    """Readers would show a base file's name for ever, that came again in a log file and went in the next."""
+    one = metadata_table(table)
+    one.record(FIRST, {"": {"link": 10}})
+    one._compaction.compact()
+    one.record(SECOND, {"": {"link": 10, "base": 3}})
+    one.record(THIRD, {}, {"": ["link"]})
+    assert in_metadata_table(table) == {"": {"base": 3}}
+
+
+@pytest.mark.parametrize("size", [5, 10, 15])
+def test_a_free_name_is_taken_again(table: HudiTable, size: int) -> None:
+    one = metadata_table(table)
+    one.record(FIRST, {"": {"log": 10}})
+    one._compaction.compact()
+    one.undo(FIRST, ["log"])
+    assert in_metadata_table(table) == {}
+    one.record(SECOND, {"": {"log": size}})
+    assert in_metadata_table(table) == {"": {"log": size}}
+    one.record(THIRD, {}, {"": ["log"]})
+    assert in_metadata_table(table) == {}
+
+
+def test_another_engines_unfinished_write(session: Any, table: HudiTable) -> None:
+    state = table.state()
+    foreign = own_path(state.layout, FIRST, Action.DELTA_COMMIT, State.INFLIGHT)
+    state.storage.create(foreign, b"{}")
+    with pytest.raises(Conflict, match=FIRST):
+        write(table, session, 0, 1_000)
+    assert own(table).of(FIRST, Action.DELTA_COMMIT)
+    state.storage.delete(foreign)
+    table.recover()
+    write(table, session, 0, 1_000)
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_another_engine_wrote_the_instant(table: HudiTable) -> None:
+    state = table.state()
+    state.storage.create(own_path(state.layout, FIRST, Action.DELTA_COMMIT, State.COMPLETED), b"{}")
+    with pytest.raises(Conflict, match="Another engine has written"):
+        metadata_table(table).record(FIRST, {"": {"x": 1}})
+
+
+def test_two_file_groups_are_damage(session: Any, table: HudiTable) -> None:
+    Path(table.path, ROOT, "files/files-0001-0_0-0-0_00000000000000010.hfile").write_bytes(b"x")
+    with pytest.raises(Exception, match="2 file groups"):
+        metadata_table(table).record(FIRST, {"": {"x": 1}})
+
+
+def test_what_becomes_untrue() -> None:
+    every = ("bloom_filters", "column_stats", "expr_index_a", "files", "partition_stats", "record_index")
+    every += ("secondary_index_b", "something_new")
+    assert untrue_after(every, "compaction") == ("bloom_filters", "expr_index_a", "something_new")
+    writes = {*every} - {"files", "column_stats"}
+    assert {*untrue_after(every, "write")} == writes
+
+
+@pytest.mark.parametrize("index", ["record_index", "partition_stats", "bloom_filters", "secondary_index_v"])
+def test_a_write_is_refused_or_the_index_switched_off(session: Any, tmp_path: Path, index: str) -> None:
+    path = tmp_path / "t"
+    table = HudiTable.create(str(path), table_schema(), record_key=["id"], ordering_field="ts", data_latency="1s")
+    switch_on(table, "column_stats", index)
+    folder = path / ROOT / index
+    folder.mkdir()
+    (folder / "log").write_text("x")
+    before = (path / ".hoodie/hoodie.properties").read_bytes()
+    with pytest.raises(UnsupportedTable, match=index):
+        write(HudiTable.open(str(path)), session, 0, 1_000)
+    assert (path / ".hoodie/hoodie.properties").read_bytes() == before
+    assert folder.exists()
+    willing = HudiTable.open(str(path), settings={"hudi_assets.metadata.switch.off": "true"})
+    write(willing, session, 0, 1_000)
+    properties = table_properties(willing.state().storage)
+    assert named(properties["hoodie.table.metadata.partitions"]) == ("column_stats", "files")
+    assert not folder.exists()
+    assert in_metadata_table(willing) == on_disk(willing)
+    assert HudiTable.open(str(path)).config.name == table.config.name
+
+
+def test_a_compaction_is_refused_only_where_it_matters(session: Any, table: HudiTable) -> None:
+    for first, ts in ((0, 1_000), (2, 9_000)):
+        write(table, session, first, ts)
+    file = Path(table.path, ".hoodie/hoodie.properties")
+    text = file.read_text()
+    file.write_text(text.replace("partitions=files", "partitions=files,bloom_filters"))
+    with pytest.raises(UnsupportedTable, match="bloom_filters"):
+        table.plan_compaction(threshold=THRESHOLD)
+    file.write_text(text.replace("partitions=files", "partitions=files,record_index,partition_stats"))
+    plan = table.plan_compaction(threshold=THRESHOLD)
+    assert isinstance(plan, Plan)
+    table.execute_compaction(session, plan.instant)
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_another_version_is_refused(session: Any, table: HudiTable) -> None:
+    own_properties = Path(table.path, ROOT, ".hoodie/hoodie.properties")
+    own_properties.write_text(own_properties.read_text().replace("version=6", "version=8"))
+    with pytest.raises(UnsupportedTable, match="version 8"):
+        write(table, session, 0, 1_000)
+
+
+def test_one_that_is_being_built(session: Any, table: HudiTable) -> None:
+    file = Path(table.path, ".hoodie/hoodie.properties")
+    file.write_text(file.read_text() + "hoodie.table.metadata.partitions.inflight=files\n")
+    with pytest.raises(UnsupportedTable, match="being built"):
+        write(table, session, 0, 1_000)
+
+
+def test_the_setting_is_checked(table: HudiTable) -> None:
+    with pytest.raises(InvalidInput, match=r"switch\.off"):
+        HudiTable.open(table.path, settings={"hudi_assets.metadata.switch.off": "perhaps"})
+
+
+def test_the_archiver_stays_behind_its_compaction(session: Any, tmp_path: Path) -> None:
+    keep = {"hoodie_keep_min_commits": "2", "hoodie_keep_max_commits": "3"}
+    table = create(tmp_path / "t", **keep, hoodie_metadata_compact_max_delta_commits="6")
+    for number in range(5):
+        write(table, session, 0, 1_000 + number)
+    held = table.archive()
+    assert isinstance(held, NothingToDo)
+    assert "metadata table" in held.reason
+    for number in range(5, 9):
+        write(table, session, 0, 1_000 + number)
+    archived = table.archive()
+    assert not isinstance(archived, NothingToDo)
+    last = own(table).last_compaction
+    assert last is not None
+    assert archived.instants
+    assert all(instant < last.timestamp for instant in archived.instants)
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_validate_compares_it_with_the_files(session: Any, table: HudiTable) -> None:
+    write(table, session, 0, 1_000)
+    assert table.validate() == ()
+    log = next(path for path in Path(table.path).glob(".0*.log.1_*"))
+    metadata_table(table).record(SECOND, {"": {"never there": 7}}, {"": [log.name]})
+    found = {finding.path: finding.what for finding in table.validate() if finding.kind == "metadata_table"}
+    assert found.keys() == {log.name, "never there"}
+    assert "does not list" in found[log.name]
+    assert "not there" in found["never there"]
