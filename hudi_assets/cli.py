@@ -28,6 +28,7 @@ from hudi_assets.cli_table import (
     EventTimeField,
     ExecutorOption,
     HudiBundle,
+    SettingsOption,
     TablePath,
     WritersOption,
     nothing_to_do,
@@ -70,9 +71,14 @@ app = typer.Typer(
 
 
 @app.command()
-def status(path: TablePath, event_time_field: EventTimeField = None, as_json: AsJson = False) -> None:
+def status(
+    path: TablePath,
+    event_time_field: EventTimeField = None,
+    settings: SettingsOption = None,
+    as_json: AsJson = False,
+) -> None:
     """The table in numbers: freshness, remaining log files, pending compactions."""
-    table = open_table(path, event_time_field)
+    table = open_table(path, event_time_field, settings=settings)
     show_status(path, table.stats(), _learned(table, None), as_json, auto=table.config.data_latency_auto)
 
 
@@ -81,10 +87,11 @@ def freshness(
     path: TablePath,
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
+    settings: SettingsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """The event time up to which the read-optimized view holds every ingested record."""
-    table = open_table(path, event_time_field)
+    table = open_table(path, event_time_field, settings=settings)
     promise = table.freshness(data_latency=data_latency)
     show_freshness(promise, _learned(table, data_latency), as_json, auto=_is_auto(table, data_latency))
 
@@ -96,11 +103,12 @@ def plan(
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
     writers: WritersOption = None,
+    settings: SettingsOption = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and publish the plan; nothing is executed."""
-    table = open_table(path, event_time_field, writers)
+    table = open_table(path, event_time_field, writers, settings=settings)
     found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=dry_run)
     if dry_run:
         _show_dry_run(table, found, "would be planned", as_json)
@@ -119,11 +127,12 @@ def compact(
     writers: WritersOption = None,
     executor: ExecutorOption = None,
     hudi_bundle: HudiBundle = None,
+    settings: SettingsOption = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and execute it; a plan that is pending already is executed as it is."""
-    table = open_table(path, event_time_field, writers, executor)
+    table = open_table(path, event_time_field, writers, executor, settings)
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
         raise Conflict(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from hudi_assets.cli_output import show_nothing_to_do
-from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable
+from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, InvalidInput
 from hudi_assets.engine.compaction.hudi_executor import session_settings
 from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, EXECUTOR, WRITERS
 
@@ -56,18 +56,36 @@ HudiBundle = Annotated[
 ]
 
 
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A hoodie.* or hudi_assets.* setting over the table's own."),
+]
+
+
 def open_table(
     path: str,
     event_time_field: str | None = None,
     writers: Writers | None = None,
     executor: Executor | None = None,
+    settings: Sequence[str] | None = None,
 ) -> HudiTable:
     given: Mapping[str, str | None] = {
+        **_pairs(settings or ()),
         EVENT_TIME_FIELD: event_time_field,
         WRITERS: writers and writers.value,
         EXECUTOR: executor and executor.value,
     }
     return HudiTable.open(path, settings={key: value for key, value in given.items() if value is not None})
+
+
+def _pairs(settings: Sequence[str]) -> dict[str, str | None]:
+    pairs = [setting.partition("=") for setting in settings]
+    wrong = next(
+        (key for key, equals, _ in pairs if not equals or not key.startswith(("hoodie.", "hudi_assets."))), None
+    )
+    if wrong is not None:
+        raise InvalidInput(f"--set {wrong} is no setting.", hint="Give hoodie.…=value or hudi_assets.…=value.")
+    return {key: value for key, _, value in pairs}
 
 
 def start_spark(hudi_bundle: str | None = None) -> SparkSession:

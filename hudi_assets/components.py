@@ -80,8 +80,8 @@ class HudiTableComponent(Component, Model, Resolvable):
     """`stopped` or `locked`: what the owner of an external table says about its other writers."""
     executor: str | None = None
     """`native` or `hudi`: who executes compactions (versions 8 and 9). None: the table's own, or native."""
-    settings: dict[str, str] = Field(default_factory=dict)
-    """`hoodie.*` and `hudi_assets.*` keys that go over the table's own."""
+    settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """`hoodie.*` and `hudi_assets.*` keys that go over the table's own. Dagster makes numbers of numbers, quoted or not."""
     ro_view: str | None = None
     rt_view: str | None = None
     sensor: SensorModel = Field(default_factory=SensorModel)
@@ -144,7 +144,7 @@ class HudiTableComponent(Component, Model, Resolvable):
         )
 
     def _resource(self) -> TableResource:
-        settings = dict(self.settings)
+        settings = {key: _as_property(value) for key, value in self.settings.items()}
         if self.writers:
             settings["hudi_assets.writers"] = self.writers
         if self.executor:
@@ -161,3 +161,8 @@ class HudiTableComponent(Component, Model, Resolvable):
             buckets=self.buckets,
             clock=self.clock,
         )
+
+
+def _as_property(value: str | int | float | bool) -> str:
+    """As hoodie.properties has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -45,7 +45,11 @@ def start_spark(jar: str) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": os.environ.get("INTEROP_DRIVER_MEMORY", "2g"),
         "spark.sql.warehouse.dir": os.path.join(os.getcwd(), "warehouse"),
+        # To estimate sizes Hudi starts a second Java, which attaches to this one and fails: seconds each time.
+        "spark.driver.extraJavaOptions": "-Djol.skipHotspotSAAttach=true",
     }
+    if options := os.environ.get("INTEROP_JAVA_OPTIONS"):
+        settings["spark.driver.extraJavaOptions"] += f" {options}"
     builder = SparkSession.builder.master("local[2]").appName("hudi-assets interop")
     for key, value in settings.items():
         builder = builder.config(key, value)

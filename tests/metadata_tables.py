@@ -50,7 +50,7 @@ def switch_on(table: HudiTable, *more: str) -> None:
 def on_disk(table: HudiTable) -> dict[str, dict[str, int]]:
     """Partition → name → size of the data files that are there."""
     found = {
-        partition: {f.name: f.size for f in files if not f.name.startswith(".hoodie")}
+        partition: {f.name: f.size for f in files if not f.name.startswith(".hoodie") and not f.name.endswith(".crc")}
         for partition, files in table.state().listing.items()
     }
     return {partition: files for partition, files in found.items() if files}

@@ -43,9 +43,9 @@ hudi = {
     "hoodie.datasource.compaction.async.enable": "false",
     "hoodie.compact.inline": "false",
     # What a query may still read: more commits than the longest query takes.
-    "hoodie.clean.commits.retained": "40",
-    "hoodie.keep.min.commits": "45",
-    "hoodie.keep.max.commits": "50",
+    "hoodie.cleaner.commits.retained": "60",
+    "hoodie.keep.min.commits": "65",
+    "hoodie.keep.max.commits": "75",
 }
 query = (
     payments.writeStream.format("hudi")

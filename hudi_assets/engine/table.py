@@ -366,6 +366,7 @@ class HudiTable:
     def incremental(self, spark: SparkSession, begin: Moment, end: Moment | None = None) -> DataFrame:
         """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
 
+        On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.
         `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
         """
         seam.use_this_python(spark)

@@ -211,10 +211,6 @@ WRONG = {
     "table version": Wrong(
         lambda t: set_property(t, "hoodie.table.version", "9"), (), "UnsupportedTable", "ersion 9", FAILED
     ),
-    "metadata table": Wrong(
-        lambda t: set_property(t, "hoodie.table.metadata.partitions", "files"),
-        (), "UnsupportedTable", "metadata table is on", FAILED,
-    ),
     "no event-time field": Wrong(
         lambda t: None, ("--event-time-field", "nowhere"), "InvalidInput", "nowhere", WRONG_USE
     ),

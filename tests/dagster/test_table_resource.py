@@ -48,6 +48,15 @@ def test_the_block_says_who_executes(tmp_path: Path) -> None:
         block(path, executor="flink")
 
 
+def test_settings_may_be_numbers_and_truth_values(tmp_path: Path) -> None:
+    """Dagster's YAML makes an int of "60", quotes or not."""
+    path = made(tmp_path / "t", event_time_field="paid_at")
+    given = {"hoodie.cleaner.commits.retained": 60, "hoodie.clean.automatic": False}
+    properties = block(path, settings=given).config.properties  # type: ignore[arg-type]
+    assert properties["hoodie.cleaner.commits.retained"] == "60"
+    assert properties["hoodie.clean.automatic"] == "false"
+
+
 def test_hudi_executes_no_plan_of_ours_on_version_6(tmp_path: Path) -> None:
     table = block(made(tmp_path / "t", version=6, event_time_field="paid_at"), executor="hudi", writers="stopped")
     with pytest.raises(UnsupportedTable, match="table version 6"):

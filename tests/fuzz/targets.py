@@ -14,8 +14,13 @@ from pathlib import Path
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.concurrency.lock import HudiLock, write_lock
 from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.layout.v6 import LayoutV6
+from hudi_assets.engine.layout.v8 import LayoutV8
+from hudi_assets.engine.metadata_table.own_timeline import ROOT
+from hudi_assets.engine.metadata_table.reader import read_files
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.storage import open_storage
+from hudi_assets.engine.storage import LocalStorage, open_storage
+from hudi_assets.engine.timeline.instants import Timeline
 from tests.fuzz.mutations import HOSTILE_TEXT, damage, damage_json
 from tests.fuzz.table import Fuzzed, ask_everything, forget, snapshot
 
@@ -233,10 +238,37 @@ def avro_timeline_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     return f"{file.name}: {kind}"
 
 
+_GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def metadata_table(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """A file of a metadata table that Hudi wrote, or a stray one on its timeline: a listing, or what is wrong."""
+    written = json.loads((_GOLDEN / "hfiles.json").read_text())
+    name = rng.choice(sorted(written))
+    layout = LayoutV6() if name.endswith("v6") else LayoutV8()
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=fuzzed.path.parent) as folder:
+        files = Path(shutil.copytree(_GOLDEN / name, Path(folder, ROOT, "files")))
+        timeline = Path(folder, ROOT, layout.timeline_folder)
+        timeline.mkdir(parents=True)
+        for file_name in written[name]["timeline"]:
+            (timeline / file_name).touch()
+        if rng.random() < 0.1:
+            what = f"{rng.choice(_STAMPS)}.{rng.choice(_ENDINGS)}"
+            (timeline / what[:200]).touch()
+        else:
+            file = rng.choice(sorted(files.iterdir()))
+            kind, data = damage(rng, file.read_bytes())
+            file.write_bytes(data)
+            what = f"{file.name}: {kind}"
+        with suppress(HudiAssetsError):
+            read_files(LocalStorage(folder), layout, Timeline(()))
+    return f"{name}: {what}"
+
+
 TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(log_file, log_header, base_file, plan_file, commit_file, properties, timeline_name, data_name),
-        *(scratch_file, partition_metadata, avro_timeline_file, unfinished_service),
+        *(scratch_file, partition_metadata, avro_timeline_file, unfinished_service, metadata_table),
     )
 }

@@ -1,9 +1,10 @@
 """Makes the golden timelines here with unmodified Apache Hudi 1.2.0 on PySpark 3.5: table versions 8 and 9.
 
-    <interop python> make_hudi_timelines.py <hudi-spark3.5-bundle_2.12-1.2.0.jar>
+    <interop python> make_hudi_timelines.py <hudi-spark3.5-bundle_2.12-1.2.0.jar> [8] [9] [upgraded]
 
 `hudi_1_2_v8/` and `hudi_1_2_v9/` hold one file per kind of instant and state of a table that lived through all of
-them, and `history/`, its archived timeline as it was at the end, with two layers. `SETTINGS` are the writer's.
+them, and `history/`, its archived timeline as it was at the end, with two layers. `hudi_1_2_upgraded/history/` is the
+archived timeline of a table of version 6 that 1.2.0 upgraded to 9. `SETTINGS` are the writer's.
 """
 
 from __future__ import annotations
@@ -121,9 +122,21 @@ class Table:
         self.keep()
         for _ in range(7):
             self.write(**ARCHIVING)
-        shutil.copytree(
-            self.path / ".hoodie/timeline/history", self.kept / "history", ignore=shutil.ignore_patterns("*.crc")
-        )
+        self.keep_history(self.kept)
+
+    def keep_history(self, kept: Path) -> None:
+        history = self.path / ".hoodie/timeline/history"
+        shutil.copytree(history, kept / "history", ignore=shutil.ignore_patterns("*.crc"))
+
+    def upgrade(self) -> None:
+        """Version 6 with a few instants archived, then one write of version 9."""
+        kept = HERE / "hudi_1_2_upgraded"
+        shutil.rmtree(kept, ignore_errors=True)
+        for _ in range(7):
+            self.write(**ARCHIVING)
+        self.version = "9"
+        self.write(**{"hoodie.write.auto.upgrade": "true"})
+        self.keep_history(kept)
 
 
 def main() -> None:
@@ -131,8 +144,12 @@ def main() -> None:
 
     folder = Path(tempfile.mkdtemp())
     spark = start_spark(sys.argv[1])
+    wanted = sys.argv[2:] or ["8", "9", "upgraded"]
     for version in (8, 9):
-        Table(spark, folder, version).live()
+        if str(version) in wanted:
+            Table(spark, folder, version).live()
+    if "upgraded" in wanted:
+        Table(spark, folder, 6).upgrade()
     spark.stop()
     shutil.rmtree(folder)
 

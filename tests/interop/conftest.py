@@ -34,6 +34,10 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+# Small tables and a short life: compiling everything twice costs a JVM more than it gains.
+os.environ.setdefault("INTEROP_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 @pytest.fixture(scope="session")
 def hudi_0_15() -> Iterator[Hudi]:
     with Hudi("0.15.0") as hudi:

@@ -13,13 +13,13 @@ from hudi_assets.engine.layout.v6 import LayoutV6
 from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.logs.codec import BlockType, encode_block, read_blocks
 from hudi_assets.engine.metadata_table.hfile import MAX_RECORD_KEY, MIN_RECORD_KEY, Flavour, read_hfile, write_hfile
-from hudi_assets.engine.metadata_table.reader import FilesState, read_files
+from hudi_assets.engine.metadata_table.reader import FilesState, newest_schema, read_files
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import encode
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import Timeline, latest_states
 from scripts.hudi_client import Hudi
-from scripts.hudi_rows import by_key
+from scripts.hudi_rows import by_key, read_with_hudi_rs
 from tests.interop.tables import hudi_options
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -115,7 +115,8 @@ def test_hudi_reads_hfiles_of_ours_in_the_place_of_its_own(table: Written) -> No
     state = table.state()
     base = state.slice_.base
     assert base is not None
-    schema = record_schema(table.flavour)
+    schema = newest_schema(table.storage, state.slice_)
+    assert schema
     entries = [encode(record, schema, base_file=base.name) for record in state.records.values()]
     keys = sorted(key for key, _ in entries)
     info = {MIN_RECORD_KEY: keys[0], MAX_RECORD_KEY: keys[-1]}
@@ -125,6 +126,8 @@ def test_hudi_reads_hfiles_of_ours_in_the_place_of_its_own(table: Written) -> No
         table.replace(log.path, rewritten(table.storage.read(log.path), table.flavour))
     assert table.state().listing == listing
     assert table.snapshot() == before
+    # It reads the metadata table of versions 8 and 9, so this is a reader of HFiles too.
+    assert by_key(read_with_hudi_rs(str(table.path), "snapshot")) == before
     for _ in range(4):
         table.upsert(range(3, 15))
         assert table.state().listing == table.folders()

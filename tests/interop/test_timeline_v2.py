@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.housekeeping.archive import ArchiveResult
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall
+from hudi_assets.engine.layout.v8 import LayoutV8
+from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
@@ -277,3 +281,44 @@ def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi
     enough, short = copied(path, "enough"), copied(path, "short")
     assert not hudi_clean(hudi_1_2, enough, policy, found.needed) & replaced
     assert hudi_clean(hudi_1_2, short, policy, found.needed - 1) >= replaced
+
+
+# ------------------------------------------------------------------------------------ with a metadata table
+
+
+@pytest.mark.parametrize("version", [9])
+def test_clean_and_archive_keep_the_metadata_table(
+    path: Path, session: LocalSession, hudi_1_2: Hudi, version: int
+) -> None:
+    """What our clean deletes leaves the metadata table; our archive never passes its last compaction."""
+    writer = Writer(hudi_1_2, path, version)
+    metadata = {"hoodie.metadata.enable": "true", "hoodie.metadata.compact.max.delta.commits": "4"}
+    for number in range(8):
+        writer.upsert(**metadata)
+        if number in (2, 5):
+            hudi_1_2.compaction(path, "run", **writer.options, **metadata)
+    stated = {"hudi_assets.writers": "stopped", "hudi_assets.query.grace": "0s", **FEW}
+    table = HudiTable.open(str(path), settings=stated)
+    before = by_key(table.snapshot(session).toArrow())
+    files = data_files(path)
+    cleaned = table.clean(retained=1)
+    assert isinstance(cleaned, CleanResult)
+    assert data_files(path) == files - set(cleaned.deleted)
+    archived = table.archive()
+    start = table.state().timeline.start or ""
+    own = OwnTimeline.read(LocalStorage(str(path)), LayoutV8()).last_compaction
+    assert own is not None
+    assert isinstance(archived, ArchiveResult)
+    assert start <= own.timestamp
+    on = {"hoodie.metadata.enable": "true"}
+    assert not differences(before, by_key(hudi_1_2.read(path, "snapshot", options=on)))
+    assert {row["is_present_in_fs"] == row["is_present_in_metadata"] for row in _validated(hudi_1_2, path)} <= {True}
+    writer.upsert(**metadata)
+    after = by_key(hudi_1_2.read(path, "snapshot", options=on))
+    assert not differences(after, by_key(hudi_1_2.read(path, "snapshot")))
+    assert not differences(after, by_key(table.snapshot(session).toArrow()))
+
+
+def _validated(hudi: Hudi, path: Path) -> list[dict[str, str]]:
+    """Each file that Hudi finds in only one of the file system and its metadata table."""
+    return call(hudi, path, "validate_metadata_table_files")

@@ -3,7 +3,7 @@
 After each: the snapshot is what was acknowledged, with the write in flight whole or not at all; `recover` changes
 no answer and leaves nothing over. Log files of the write in flight are torn as well, as a machine that goes down would.
 
-KILLS: how many, over two kinds of table (default 24; `make test-kills` 300). KILL_SEED: another run.
+KILLS: how many, over three kinds of table (default 24; `make test-kills` 300). KILL_SEED: another run.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.publish import marked_files
 from scripts.hudi_rows import read_with_hudi_rs
 from tests.local_session import LocalSession, install
 from tests.races.ledger import Ledger, Row
-from tests.races.player import MOST_PLAYERS, WEIGHTS, Player, create, rows_of
+from tests.races.player import KINDS, MOST_PLAYERS, WEIGHTS, Player, create, rows_of, timeline_of
 
 KILLS = int(os.environ.get("KILLS", "24"))
 SEED = int(os.environ.get("KILL_SEED", "0"))
@@ -75,16 +74,16 @@ def _kill_one(path: Path, journals: Path, number: int, chance: random.Random, pa
 
 @pytest.mark.slow
 @pytest.mark.timeout(KILLS * 6 + 300)
-@pytest.mark.parametrize("services", ["shared", "ours"])
-def test_killed_processes_lose_and_double_nothing(session: LocalSession, tmp_path: Path, services: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_processes_lose_and_double_nothing(session: LocalSession, tmp_path: Path, kind: str) -> None:
     path, journals = tmp_path / "table", tmp_path / "journals"
     journals.mkdir()
-    create(path, **{TABLE_SERVICES: services})
+    create(path, kind)
     chance = random.Random(SEED)
     seen: Counter[str] = Counter()
     settled: dict[int, str] = {}
     pace = Pace()
-    each = max(1, KILLS // 2)
+    each = max(1, KILLS // len(KINDS))
     for number in range(SEED * each + 1, (SEED + 1) * each + 1):
         _kill_one(path, journals, number, chance, pace)
         if chance.random() < 0.5:
@@ -124,8 +123,9 @@ def _difference(shown: dict[str, Row], expected: dict[str, Row]) -> str:
 def _unfinished(path: Path) -> dict[str, set[str]]:
     """instant → the endings of its files, for instants without a completed file."""
     found: dict[str, set[str]] = {}
-    for name in os.listdir(path / ".hoodie"):
+    for name in os.listdir(timeline_of(path)):
         instant, _, ending = name.partition(".")
+        instant = instant.split("_")[0]
         if instant.isdigit():
             found.setdefault(instant, set()).add(ending)
     return {i: e for i, e in found.items() if all("requested" in x or "inflight" in x for x in e)}

@@ -72,15 +72,20 @@ SETTINGS: Mapping[str, str] = {"hoodie.payload.event.time.field": "ts", "hudi_as
 _LATE = "no_pre_threshold_logs"
 
 
+def grace_s(seconds: float) -> int:
+    """How long a query may take in a run of so many seconds."""
+    return 60 if seconds >= 180 else 6
+
+
 def retention(seconds: float) -> dict[str, str]:
     """What Hudi keeps: in a long run enough commits for a query of a minute, in a short one for a few seconds."""
-    retained = 40 if seconds >= 180 else 10
+    retained = 80 if seconds >= 180 else 16
     return {
         # Its name in 0.15 and in 1.x.
         "hoodie.cleaner.commits.retained": str(retained),
         "hoodie.clean.commits.retained": str(retained),
-        "hoodie.keep.min.commits": str(retained + 3),
-        "hoodie.keep.max.commits": str(retained + 6),
+        "hoodie.keep.min.commits": str(retained + 2),
+        "hoodie.keep.max.commits": str(retained + 5),
     }
 
 
@@ -100,7 +105,7 @@ def live(maintenance: Maintenance, watch: Watch, seconds: float) -> None:
     """Ticks, and looks in between, for so long."""
     chance = random.Random(7)
     end = time.monotonic() + seconds
-    hold = 60 if seconds >= 180 else 10
+    hold = grace_s(seconds)
     counts = watch.counts
     while time.monotonic() < end:
         watch.writer.check_alive()
@@ -138,9 +143,11 @@ def test_0_15_0_with_the_shared_lock(tmp_path: Path, session: LocalSession, seco
 
 @pytest.mark.parametrize("version", ["9", "8"])
 def test_1_2_0_without_a_shared_lock(version: str, tmp_path: Path, session: LocalSession, seconds: float) -> None:
-    options = {**WRITER, **retention(seconds), "hoodie.write.table.version": version, "hoodie.metadata.enable": "false"}
+    options = {**WRITER, **retention(seconds), "hoodie.metadata.enable": "false"}
+    options |= {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
     with writing("1.2.0", tmp_path, options) as writer, DagsterInstance.ephemeral() as instance:
         settings = {**SETTINGS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+        settings |= {**retention(seconds), "hudi_assets.query.grace": f"{grace_s(seconds)}s"}
         block = {**BLOCK, "path": str(writer.path), "settings": settings}
         maintenance = Maintenance(session, instance, tmp_path, block)
         watch = Watch(writer, maintenance.table())

@@ -129,16 +129,25 @@ class Merge:
 
 
 class Oracle:
-    """A table's whole history: its state after each instant."""
+    """A table's whole history: its state after each instant.
 
-    def __init__(self, *, by_event_time: bool) -> None:
+    `past_instants`: a compaction's instant lies before writes that the table has when it is planned.
+    """
+
+    def __init__(self, *, by_event_time: bool, past_instants: bool = False) -> None:
         self.by_event_time = by_event_time
+        self.past_instants = past_instants
+        self.writes: dict[str, list[Event]] = {}
+        self.merges: dict[str, Merge] = {}
+        self.completions: dict[str, str] = {}
         self.now = State()
         self.states: dict[str, State] = {}
         self.planned: dict[str, State] = {}
         self.unmerged: dict[str, State] = {}
 
-    def wrote(self, instant: str, events: list[Event]) -> None:
+    def wrote(self, instant: str, events: list[Event], completion: str) -> None:
+        self.completions[instant] = completion
+        self.writes[instant] = events
         self.now.logs += events
         self.states[instant] = self.now.copy()
 
@@ -151,8 +160,10 @@ class Oracle:
     def withdrew(self, instant: str) -> None:
         del self.planned[instant]
 
-    def compacted(self, merge: Merge) -> None:
+    def compacted(self, merge: Merge, completion: str) -> None:
+        self.completions[merge.instant] = completion
         before = self.planned.pop(merge.instant)
+        self.merges[merge.instant] = merge
         self.unmerged[merge.instant] = before.copy()
         merge.decide(before, self.by_event_time)
         merge.apply(before)
@@ -162,26 +173,55 @@ class Oracle:
             if instant > merge.instant:
                 merge.apply(state)
         merge.apply(self.now)
-        self.states[merge.instant] = before
+        self.states[merge.instant] = self._just_before(merge) if self.past_instants else before
+
+    def _just_before(self, merge: Merge) -> State:
+        """What the table was at the last write before a compaction's instant, merged."""
+        state = self.states[max(i for i in self.states if i < merge.instant)].copy()
+        merge.apply(state)
+        return state
+
+    def _retold(self, end: str = "~") -> State:
+        """All writes and merges that were completed by `end`, told once more."""
+        done = sorted(i for i in self.writes if self.completions[i] <= end)
+        state = State({}, [event for instant in done for event in self.writes[instant]])
+        for merge in self.merges.values():
+            if self.completions[merge.instant] <= end:
+                merge.apply(state)
+        return state
 
     def rolled_back(self, instant: str) -> None:
         """The newest write or compaction never was."""
-        if instant in self.unmerged:
+        self.writes.pop(instant, None)
+        self.merges.pop(instant, None)
+        for state in self.planned.values():
+            state.logs = [e for e in state.logs if e.commit != instant]
+        if self.past_instants:
+            self.now = self._retold()
+        elif instant in self.unmerged:
             self.now = self.unmerged.pop(instant)
         self.now.logs = [e for e in self.now.logs if e.commit != instant]
         del self.states[instant]
 
     def restored(self, savepoint: str) -> None:
-        self.states = {instant: state for instant, state in self.states.items() if instant <= savepoint}
-        self.planned = {}
-        self.now = self.states[savepoint].copy()
+        for known in (self.states, self.planned, self.writes, self.merges):
+            for instant in [i for i in known if i > savepoint]:
+                known.pop(instant)
+        for state in self.planned.values():
+            state.logs = [e for e in state.logs if e.commit <= savepoint]
+        self.now = self._retold() if self.past_instants else self.states[savepoint].copy()
 
     def as_of(self, instant: str) -> Shown:
         known = [i for i in self.states if i <= instant]
         return self.states[max(known)].snapshot() if known else {}
 
     def between(self, begin: str, end: str) -> Shown:
-        return {key: row for key, row in self.as_of(end).items() if begin < row[3] <= end}
+        """Of the state that was completed by `end`, the rows whose commits were completed in (begin, end].
+
+        Where the timeline has no completion times, these are the instants themselves.
+        """
+        shown = self._retold(end).snapshot() if self.past_instants else self.as_of(end)
+        return {key: row for key, row in shown.items() if begin < self.completions[row[3]] <= end}
 
 
 def in_order(events: list[Event], time_of: Callable[[Event], int]) -> list[Event]:

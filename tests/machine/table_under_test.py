@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -49,6 +50,12 @@ class Variant:
     services: str = "shared"
     exact: bool = False
     partitioned: bool = True
+    version: int = 6
+
+    @property
+    def past_instants(self) -> bool:
+        """Compactions are planned at past instants, and slices cut by completion times."""
+        return self.version >= 8
 
 
 @dataclass
@@ -76,6 +83,7 @@ class TableUnderTest:
             clock="commit",
             data_latency=LATENCY_MS,
             log_block_format=variant.block_format,
+            table_version=variant.version,
         )
         properties = self.path / ".hoodie/hoodie.properties"
         own = {
@@ -85,9 +93,10 @@ class TableUnderTest:
             "hoodie.keep.min.commits": "5",
             "hoodie.keep.max.commits": "7",
             "hoodie.cleaner.commits.retained": "3",
+            **({"hudi_assets.query.grace": "0s"} if variant.past_instants else {}),
         }
         properties.write_text(properties.read_text() + "".join(f"{k}={v}\n" for k, v in own.items()))
-        self.oracle = Oracle(by_event_time=variant.ordering == "ts")
+        self.oracle = Oracle(by_event_time=variant.ordering == "ts", past_instants=variant.past_instants)
 
     def open(self, storage: Storage | None = None) -> HudiTable:
         opened = HudiTable.open(str(self.path))
@@ -135,10 +144,17 @@ class TableUnderTest:
             events.append(Event(instant, group, row["id"], ts, order, row.get("v"), {home}))
         if not deletes:
             events.sort(key=lambda e: e.ts or 0)
-        self.oracle.wrote(instant, events)
+        self.oracle.wrote(instant, events, self._completion(instant, "deltacommit"))
+
+    def _completion(self, instant: str, action: str) -> str:
+        """When an instant was completed, by its file's name; its own time where that does not say."""
+        (file,) = self.completed(instant, action)
+        return file.name.split(".")[0].split("_")[-1]
 
     def _log_paths(self, instant: str) -> dict[tuple[str, int], list[str]]:
-        commit = json.loads((self.path / ".hoodie" / f"{instant}.deltacommit").read_text())
+        (file,) = self.completed(instant, "deltacommit")
+        data = file.read_bytes()
+        commit: Any = next(iter(fastavro.reader(io.BytesIO(data)))) if data[:3] == b"Obj" else json.loads(data)
         found: dict[tuple[str, int], list[tuple[int, str]]] = {}
         for partition, stats in commit["partitionToWriteStats"].items():
             for stat in stats:
@@ -156,7 +172,7 @@ class TableUnderTest:
         self.oracle.published(instant, links)
 
     def raw_plan(self, instant: str) -> dict[str, Any]:
-        with open(self.path / ".hoodie" / f"{instant}.compaction.requested", "rb") as file:
+        with open(self.timeline / f"{instant}.compaction.requested", "rb") as file:
             (plan,) = list(fastavro.reader(file))
         assert isinstance(plan, dict)
         return plan
@@ -174,7 +190,8 @@ class TableUnderTest:
                 group = (op["partitionPath"], int(op["fileId"][:8]))
                 residue[group] = f"{folder}.{op['fileId']}_{instant}.log.1_0-0-0"
         threshold = int(raw["extraMetadata"]["hudi_assets.threshold"])
-        self.oracle.compacted(Merge(instant, threshold, frozenset(paths), residue, self.variant.exact))
+        merge = Merge(instant, threshold, frozenset(paths), residue, self.variant.exact)
+        self.oracle.compacted(merge, self._completion(instant, "commit"))
 
     # -- looking ----------------------------------------------------------------------------------
 
@@ -193,8 +210,16 @@ class TableUnderTest:
 
     def instants(self) -> list[str]:
         """Completed delta commits and compactions on the active timeline, by file name."""
-        names = (p.name for p in (self.path / ".hoodie").iterdir())
-        return sorted(n.split(".")[0] for n in names if n.endswith((".deltacommit", ".commit")))
+        names = (p.name for p in self.timeline.glob("*"))
+        return sorted(n.split(".")[0].split("_")[0] for n in names if n.endswith((".deltacommit", ".commit")))
+
+    @property
+    def timeline(self) -> Path:
+        return self.path / (".hoodie/timeline" if self.variant.past_instants else ".hoodie")
+
+    def completed(self, instant: str, action: str) -> list[Path]:
+        """The files that say an instant is completed: one, or none."""
+        return [*self.timeline.glob(f"{instant}.{action}"), *self.timeline.glob(f"{instant}_*.{action}")]
 
     def files(self) -> Mapping[str, int]:
         """Every data file under the table, with its size."""

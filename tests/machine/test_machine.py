@@ -142,20 +142,30 @@ class TableMachine(RuleBasedStateMachine):
         instant = self.pending[0]
         self.table.execute(instant)
         HAPPENED["compactions"] += 1
-        HAPPENED["partial compactions"] += any(op["symlinkOperations"] for op in self._operations(instant))
+        HAPPENED["partial compactions"] += self._is_partial(instant)
         self.table.tell_compaction(instant)
+
+    def _is_partial(self, instant: str) -> bool:
+        """True where log files of the plan's slices remain."""
+        if not self.variant.past_instants:
+            return any(op["symlinkOperations"] for op in self._operations(instant))
+        groups = {(op["partitionPath"], int(op["fileId"][:8])) for op in self._operations(instant)}
+        return any(e.commit > instant and e.group in groups for e in self.table.oracle.planned[instant].logs)
 
     def _take_back_a_begun_execution(self) -> None:
         """An inflight compaction goes back to requested and keeps its links."""
         instant = self.pending[0]
-        (self.table.path / ".hoodie" / f"{instant}.compaction.inflight").touch()
+        begun = self.table.timeline / f"{instant}.compaction.inflight"
+        begun.touch()
         self.table.open().rollback(instant)
-        assert not (self.table.path / ".hoodie" / f"{instant}.compaction.inflight").exists()
+        assert not begun.exists()
 
     def _unschedule(self) -> None:
         instant = self.pending[0]
         groups = {(op["partitionPath"], int(op["fileId"][:8])) for op in self._operations(instant)}
-        appended = any(e.commit > instant and e.group in groups for e in self.table.oracle.now.logs)
+        # Where a log file is of its own commit, nothing is lost with the plan.
+        logs = () if self.variant.past_instants else self.table.oracle.now.logs
+        appended = any(e.commit > instant and e.group in groups for e in logs)
         refused = attempt(lambda: self.table.open().unschedule(instant), InvalidInput, Conflict)
         assert (refused is not None) == appended, refused
         if refused is None:
@@ -178,8 +188,8 @@ class TableMachine(RuleBasedStateMachine):
         return max(self.table.oracle.states)
 
     def _may_be_rolled_back(self, instant: str) -> bool:
-        written = (self.table.path / ".hoodie" / f"{instant}.deltacommit").exists()
-        return written and instant not in self.savepoints and not any(c > instant for c in self.pending)
+        written = self.table.completed(instant, "deltacommit")
+        return bool(written) and instant not in self.savepoints and not any(c > instant for c in self.pending)
 
     @precondition(lambda self: self.table.oracle.states)
     @rule()
@@ -227,11 +237,11 @@ class TableMachine(RuleBasedStateMachine):
 
     def _die_restoring(self, at: int, after: bool) -> None:
         savepoint = max(self.savepoints)
-        hoodie = self.table.path / ".hoodie"
-        before = set(hoodie.glob("*.restore"))
+        timeline = self.table.timeline
+        before = set(timeline.glob("*.restore"))
         self._die(lambda storage: self.table.open(storage).restore(savepoint), at, after)
         self.table.open().recover()
-        if set(hoodie.glob("*.restore")) - before:
+        if set(timeline.glob("*.restore")) - before:
             self._restored(savepoint)
 
     def _restored(self, savepoint: str) -> None:
@@ -280,7 +290,7 @@ class TableMachine(RuleBasedStateMachine):
 
     def _die_planning(self, at: int, after: bool) -> None:
         self._die(lambda storage: self.table.plan(None, storage), at, after)
-        for name in os.listdir(self.table.path / ".hoodie"):
+        for name in [p.name for p in self.table.timeline.glob("*")]:
             instant = name.split(".")[0]
             done = {*self.table.oracle.states, *self.table.oracle.planned}
             if name.endswith(".compaction.requested") and instant not in done and self._operations(instant):
@@ -293,7 +303,7 @@ class TableMachine(RuleBasedStateMachine):
     def _die_executing(self, at: int, after: bool) -> None:
         instant = self.pending[0]
         self._die(lambda storage: self.table.execute(instant, storage), at, after)
-        if (self.table.path / ".hoodie" / f"{instant}.commit").exists():
+        if self.table.completed(instant, "commit"):
             self.table.tell_compaction(instant)
 
     @rule(picked=rows, what=st.sampled_from(ACTIONS), at=st.integers(1, 20), after=st.booleans())
@@ -402,6 +412,9 @@ VARIANTS = {
     "residue log": Variant(services="ours"),
     "residue log, seq orders": Variant(ordering="seq", services="ours"),
     "exact split": Variant(services="ours", exact=True),
+    "version 9": Variant(version=9),
+    "version 9, seq orders": Variant(ordering="seq", block_format="avro", version=9),
+    "version 8, unpartitioned": Variant(partitioned=False, version=8),
 }
 
 

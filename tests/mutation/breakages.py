@@ -14,6 +14,8 @@ CLEAN = ("tests/property/test_clean_plan.py",)
 CRASHES = ("tests/crash/test_crashes.py",)
 UNDO = ("tests/property/test_rollback.py", "tests/crash/test_undo_crashes.py")
 LIVES = ("tests/machine",)
+HFILES = ("tests/unit/test_hfile.py", "tests/property/test_hfile.py")
+METADATA = ("tests/unit/test_metadata_reader.py", "tests/unit/test_metadata_records.py")
 
 
 @dataclass(frozen=True)
@@ -215,5 +217,62 @@ BREAKAGES: tuple[Breakage, ...] = (
         "min(mark, lowest - 1)",
         "min(mark, lowest)",
         LIVES,
+    ),
+    # -- the metadata table
+    Breakage(
+        "blocks of HFiles grow to a size at which Hudi's own reader loses records",
+        f"{_ENGINE}/metadata_table/hfile.py",
+        "BLOCK_SIZE: Final = 64 * 1024",
+        "BLOCK_SIZE: Final = 1024 * 1024",
+        HFILES,
+    ),
+    Breakage(
+        "the checksums of unpacked blocks are not looked at",
+        f"{_ENGINE}/metadata_table/hfile_blocks.py",
+        "    if kind == _Checksum.NONE:\n        return",
+        "    if kind >= _Checksum.NONE:\n        return",
+        HFILES,
+    ),
+    Breakage(
+        "an HFile that lacks entries is taken for whole",
+        f"{_ENGINE}/metadata_table/hfile.py",
+        "        if count != len(self):",
+        "        if count > len(self):",
+        HFILES,
+    ),
+    Breakage(
+        "a lookup passes over the block before the first greater index key",
+        f"{_ENGINE}/metadata_table/hfile.py",
+        "if following is not None and following < prefix:",
+        "if following is not None and following <= prefix + b'\\xff':",
+        HFILES,
+    ),
+    Breakage(
+        "what belongs to a pending instant of the data table counts",
+        f"{_ENGINE}/metadata_table/reader.py",
+        "return self.is_committed(timestamp) and timestamp not in self._pending",
+        "return self.is_committed(timestamp)",
+        METADATA,
+    ),
+    Breakage(
+        "a rollback block of the metadata table is passed over",
+        f"{_ENGINE}/metadata_table/reader.py",
+        "found = [pair for pair in found if pair[0] != block.target_instant_time]",
+        "pass",
+        METADATA,
+    ),
+    Breakage(
+        "a tombstone in a log leaves nothing where the base file has the name",
+        f"{_ENGINE}/metadata_table/records.py",
+        "        if known is None:\n            files[name] = file",
+        "        if known is None:\n            if not file.deleted:\n                files[name] = file",
+        METADATA,
+    ),
+    Breakage(
+        "archived log files of an older slice are read into the newest one",
+        f"{_ENGINE}/metadata_table/slices.py",
+        "completions.get(instant) or (instant if _is_archived(instant, own) else None)",
+        "completions.get(instant)",
+        METADATA,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +21,7 @@ from hudi_assets.engine.housekeeping.clean_plan import (
 )
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, LogFile, NothingToDo, State
 from hudi_assets.engine.slices.file_view import GroupKey
-from hudi_assets.engine.timeline.instants import Timeline, format_instant
+from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms
 
 HOUR = 3_600_000
 START = 1_700_000_000_000
@@ -336,3 +336,48 @@ def test_the_tables_settings_are_taken() -> None:
     assert retention({}, None, None, "t") == Retention(CleaningPolicy.KEEP_LATEST_COMMITS, 10)
     chosen = retention(stated, "keep_latest_file_versions", 5, "t")
     assert chosen == Retention(CleaningPolicy.KEEP_LATEST_FILE_VERSIONS, 5)
+
+
+# ------------------------------------------------------------------------------ age by completion, grace
+
+
+@st.composite
+def late_completions(draw: st.DrawFn) -> tuple[History, dict[str, str | None]]:
+    """A history, and when what opened or replaced slices was completed: at its time, or hours later, or not yet."""
+    history = draw(histories())
+    opened = {s.base_instant for slices in history.groups.values() for s in slices} | set(history.replaced.values())
+    later: dict[str, str | None] = {}
+    for instant in sorted(opened):
+        hours = draw(st.sampled_from([None, 0, 0, 1, 3, 9]))
+        ms = instant_ms(instant, "UTC")
+        later[instant] = None if hours is None else format_instant(ms + hours * HOUR, "UTC")
+    return history, later
+
+
+@given(late_completions(), retentions, st.integers(0, 5))
+@settings(max_examples=300, deadline=None)
+def test_a_slice_stays_until_what_replaced_it_is_old(
+    made: tuple[History, dict[str, str | None]], keep: Retention, grace_hours: int
+) -> None:
+    """With whatever completion times, fewer slices go than by instants; those that go were replaced before the
+    earliest commit to retain, and before the grace."""
+    history, later = made
+    grace = grace_hours * HOUR
+    inventory = replace(history.inventory(), completions=later)
+    plan = plan_clean(inventory, keep, now_ms=history.now_ms, timezone="UTC", grace_ms=grace)
+    by_instant = plan_clean(history.inventory(), keep, now_ms=history.now_ms, timezone="UTC")
+    gone = set() if isinstance(plan, NothingToDo) else set(plan.paths)
+    assert gone <= (set() if isinstance(by_instant, NothingToDo) else set(by_instant.paths))
+    earliest = None if keep.policy is CleaningPolicy.KEEP_LATEST_FILE_VERSIONS else oldest_retained(history, keep)
+    since = format_instant(history.now_ms - grace, "UTC")
+    for key, slices in history.groups.items():
+        replacing = [*(s.base_instant for s in slices[1:]), history.replaced.get(key)]
+        for slice_, by in zip(slices, replacing, strict=True):
+            if not gone & slice_.files:
+                continue
+            done = later[history.replaced[key] if key in history.replaced and earliest else by or ""] if by else None
+            if earliest is not None:
+                assert done is not None
+                assert done < earliest
+            if grace and by is not None:
+                assert (later[by] or "9") < since

@@ -476,7 +476,10 @@ def test_the_table_s_own_cleans_and_archive(
 def test_a_dropped_partition_in_the_archive_is_missed(local: LocalSession, tmp_path: Path) -> None:
     """The groups that are left are older than the instant asked for; those that were dropped left no trace."""
     life = live(
-        local, str(tmp_path), ("hardlink", "parquet", True, 1, "shared", 6), [Upsert(((0, 0), (1, 0))), Upsert(((0, 0),))]
+        local,
+        str(tmp_path),
+        ("hardlink", "parquet", True, 1, "shared", 6),
+        [Upsert(((0, 0), (1, 0))), Upsert(((0, 0),))],
     )
     first, second = sorted(life.recorded)
     dropped = str(int(first) + 1)

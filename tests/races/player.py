@@ -13,6 +13,7 @@ from hudi_assets.engine.compaction import executor as compaction
 from hudi_assets.engine.errors import Conflict, CorruptTable, HudiAssetsError, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.writing import writer
 from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
@@ -31,16 +32,39 @@ WEIGHTS: Mapping[str, int] = {
 }
 
 
-def create(path: Path, **settings: str) -> HudiTable:
+# What tables the processes meet on: the table's version and settings, by a name.
+KINDS: Mapping[str, tuple[int, Mapping[str, str]]] = {
+    "shared": (6, {TABLE_SERVICES: "shared"}),
+    "ours": (6, {TABLE_SERVICES: "ours"}),
+    "version 9": (9, {"hudi_assets.query.grace": "0s"}),
+}
+
+
+def create(path: Path, kind: str = "shared", **settings: str) -> HudiTable:
+    version, own = KINDS[kind]
     table = HudiTable.create(
-        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=2, data_latency="1s", name="t"
+        str(path),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        buckets=2,
+        data_latency="1s",
+        name="t",
+        table_version=version,
     )
+    settings = {**own, **settings}
     if settings:
         properties = path / ".hoodie/hoodie.properties"
         lines = "".join(f"{key}={value}\n" for key, value in settings.items())
         properties.write_text(properties.read_text() + lines)
         table = HudiTable.open(str(path))
     return table
+
+
+def timeline_of(path: Path) -> Path:
+    """The folder of a table's timeline."""
+    folder = path / ".hoodie/timeline"
+    return folder if folder.is_dir() else path / ".hoodie"
 
 
 def rows_of(table: HudiTable) -> dict[str, Row]:

@@ -1,7 +1,7 @@
 """Eight processes on one table: no acknowledged record is lost, none comes twice, none appears that was refused;
 at no moment are two compactions pending; whoever loses is told why.
 
-RACE_SECONDS: how long for each of two kinds of table (default 12; `make test-races` runs minutes).
+RACE_SECONDS: how long for each of three kinds of table (default 12; `make test-races` runs minutes).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from tests.local_session import LocalSession, install
 from tests.races.ledger import Journal, Ledger, faults
-from tests.races.player import Player, create, rows_of
+from tests.races.player import KINDS, Player, create, rows_of, timeline_of
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
 PLAYERS = 8
@@ -85,9 +84,11 @@ def watch(path: Path, journals: Path, start: Barrier) -> None:
 
 
 def _pending(path: Path) -> set[str]:
-    names = set(os.listdir(path / ".hoodie"))
+    folder = timeline_of(path)
+    names = set(os.listdir(folder))
     plans = {name.split(".")[0] for name in names if name.endswith(".compaction.requested")}
-    return {p for p in plans if f"{p}.commit" not in names and _is_plan(path / f".hoodie/{p}.compaction.requested")}
+    done = {name.split(".")[0].split("_")[0] for name in names if name.endswith(".commit")}
+    return {p for p in plans - done if _is_plan(folder / f"{p}.compaction.requested")}
 
 
 def _is_plan(file: Path) -> bool:
@@ -100,11 +101,11 @@ def _is_plan(file: Path) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(int(SECONDS * 2 + 600))
-@pytest.mark.parametrize("services", ["shared", "ours"])
-def test_eight_processes_on_one_table(session: LocalSession, tmp_path: Path, services: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_eight_processes_on_one_table(session: LocalSession, tmp_path: Path, kind: str) -> None:
     path, journals = tmp_path / "table", tmp_path / "journals"
     journals.mkdir()
-    create(path, **{TABLE_SERVICES: services})
+    create(path, kind)
     start = SERVERS.Barrier(PLAYERS + 2)
     folders = (path, journals, start)
     processes = [SERVERS.Process(target=play, args=(*folders, number)) for number in range(PLAYERS)]

@@ -204,3 +204,89 @@ def test_options_of_the_data_source_that_do_not_fit(session: LocalSession, tmp_p
         with pytest.raises(InvalidInput, match=words):
             query_tasks(table, options)
     assert values(query_tasks(table, {TYPE: "snapshot"})) == {"k0": 1}
+
+
+# ------------------------------------------------------------------------------- versions 8 and 9
+
+
+def recompleted(path: Path, instant: str, completion: str) -> None:
+    """The same write, completed at another time."""
+    folder = path / ".hoodie/timeline"
+    (done,) = folder.glob(f"{instant}_*")
+    done.rename(folder / f"{instant}_{completion}{done.suffix}")
+
+
+def at_version_9(path: Path) -> HudiTable:
+    return HudiTable.create(
+        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, clock="commit", table_version=9
+    )
+
+
+def test_a_range_of_completion_times_misses_no_write(session: LocalSession, tmp_path: Path) -> None:
+    """Of two writers at once the first requested is completed last: after the first range was read."""
+    table = at_version_9(tmp_path / "t")
+    first = write(table, session, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    slow = write(table, session, 20_000, ("k0", 11_000, 2))
+    fast = write(table, session, 20_000, ("k1", 11_000, 3))
+    times = table.state().timeline.completions
+    read_to = times[fast]
+    done = str(int(read_to) + 1)
+    recompleted(tmp_path / "t", slow, done)
+    assert values(table.incremental_tasks("000", times[first])) == {"k0": 1, "k1": 1}
+    assert values(table.incremental_tasks(times[first], read_to)) == {"k1": 3}
+    assert values(table.incremental_tasks("000", read_to)) == {"k0": 1, "k1": 3}
+    assert values(table.incremental_tasks(read_to, done)) == {"k0": 2}
+    assert values(table.incremental_tasks(read_to)) == {"k0": 2}
+    # Time travel goes by requested times.
+    assert values(table.time_travel_tasks(slow)) == {"k0": 2, "k1": 1}
+    compact(table, session, 0)
+    assert values(table.incremental_tasks(times[first], read_to)) == {"k1": 3}
+    assert values(table.incremental_tasks(read_to)) == {"k0": 2}
+    assert values(table.time_travel_tasks(slow)) == {"k0": 2, "k1": 1}
+
+
+def test_completion_times_of_archived_writes(session: LocalSession, tmp_path: Path) -> None:
+    """A range that begins before them needs the archived timeline; so does the cut of their log files."""
+    from hudi_assets.engine.timeline.archive_kind import TimelineFile
+
+    table = at_version_9(tmp_path / "t")
+    write(table, session, 10_000, ("k0", 1_000, 1))
+    slow = write(table, session, 20_000, ("k1", 11_000, 2))
+    fast = write(table, session, 20_000, ("k2", 11_000, 3))
+    read_to = table.state().timeline.completions[fast]
+    done = str(int(read_to) + 1)
+    recompleted(tmp_path / "t", slow, done)
+    write(table, session, 30_000, ("k3", 21_000, 4))
+    state = table.state()
+    files = []
+    for file in sorted((tmp_path / "t/.hoodie/timeline").iterdir()):
+        instant = state.layout.parse_instant(file.name)
+        if instant is not None and instant.timestamp <= fast:
+            files.append(TimelineFile(instant, file.read_bytes(), None, file.name))
+            file.unlink()
+    state.layout.archive.add(state.storage, files)
+    assert table.state().completion_of(slow) == done
+    assert values(table.incremental_tasks(read_to)) == {"k1": 2, "k3": 4}
+    assert values(table.snapshot_tasks()) == {"k0": 1, "k1": 2, "k2": 3, "k3": 4}
+
+
+def test_a_group_that_begins_later_hides_no_past(session: LocalSession, tmp_path: Path) -> None:
+    """Its log file's name does not say that there was nothing before; nothing else is in doubt, so it is answered."""
+    table = HudiTable.create(
+        str(tmp_path / "t"),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        partition_fields=["part"],
+        buckets=1,
+        clock="commit",
+        table_version=9,
+    )
+    first = write(table, session, 10_000, ("k0", 1_000, 1))
+    second = write(table, session, 20_000, ("k0", 11_000, 2))
+    done = compact(table, session, 0)
+    third = write(table, session, 30_000, ("k1", 21_000, 3))
+    assert done < third
+    assert values(table.time_travel_tasks(first)) == {"k0": 1}
+    assert values(table.time_travel_tasks(second)) == {"k0": 2}
+    assert values(table.incremental_tasks("000", second)) == {"k0": 1}

@@ -158,3 +158,26 @@ def test_settings_that_cannot_be_kept_are_refused(properties: dict[str, str]) ->
 
 def test_hudis_defaults() -> None:
     assert keep_of({}, "table") == Keep(20, 30)
+
+
+@pytest.mark.parametrize(
+    ("compacted", "expected"),
+    [
+        ("", "the metadata table, not compacted yet, holds back 4 instants"),
+        (t(1), "d"),
+        (t(3) + "001", "ddd"),
+        (t(9), "dddd"),
+        (None, "dddd"),
+    ],
+)
+def test_the_metadata_tables_last_compaction_holds(compacted: str | None, expected: str) -> None:
+    """Its younger log blocks count by the instants of the active timeline."""
+    assert archived("dddddd", bounds=Bounds(metadata_compacted=compacted)) == expected
+
+
+def test_the_metadata_table_goes_by_completion() -> None:
+    """A write that was completed after the metadata table's compaction is in its log files."""
+    writes = [Instant(t(n), Action.DELTA_COMMIT, State.COMPLETED, "", t(n + 3)) for n in range(1, 7)]
+    chosen = plan_archive(Timeline(tuple(writes)), KEEP, Bounds(metadata_compacted=t(5)))
+    assert not isinstance(chosen, NothingToDo)
+    assert [i.timestamp for i in chosen] == [t(1), t(2)]

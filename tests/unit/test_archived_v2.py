@@ -92,6 +92,15 @@ def test_hudis_completion_times(hudis: LocalStorage) -> None:
     assert archived_names(hudis, [first, at(1)]) == {(first, "deltacommit")}
 
 
+def test_a_table_that_hudi_upgraded(storage: LocalStorage) -> None:
+    shutil.copytree(GOLDEN / "hudi_1_2_upgraded" / "history", Path(storage.base) / HISTORY)
+    found = list(archived_instants(storage))
+    assert [i.timestamp for i in found] != sorted(i.timestamp for i in found), "no golden file of what it is for"
+    assert {i.timestamp: i.completion for i in found} == completion_times(storage)
+    assert all(i.completion is not None and i.completion > i.timestamp for i in found)
+    assert all(decode_commit(i.metadata or b"", "x").stats for i in found if i.action == "deltacommit")
+
+
 def test_our_file_has_the_columns_of_hudis(hudis: LocalStorage) -> None:
     theirs = pq.ParquetFile(Path(hudis.base, sorted(read_manifest(hudis).files)[0].path))
     path = add_instants(hudis, instants(1))
@@ -177,6 +186,25 @@ def test_what_is_obsolete_goes(storage: LocalStorage) -> None:
     assert times(storage) == [at(n) for n in range(1, 30)]
 
 
+def test_a_file_with_its_rows_in_no_order(storage: LocalStorage) -> None:
+    """As Hudi's upgrade from version 6 leaves them: named after the first and the last row."""
+    add_instants(storage, instants(1, 2, 3))
+    old = read_manifest(storage).files[0]
+    table = pq.read_table(Path(storage.base, old.path)).take([2, 0, 1])
+    name = f"{at(3)}_{at(2)}_0.parquet"
+    pq.write_table(table, Path(storage.base, HISTORY, name))
+    storage.delete(old.path)
+    size = storage.size(f"{HISTORY}/{name}")
+    storage.replace(manifest_path(1), json.dumps({"files": [{"fileName": name, "fileLen": size}]}).encode())
+    assert completion_times(storage, [at(1)]) == {at(1): at(2)}
+    assert completion_times(storage) == {at(n): at(n + 1) for n in (1, 2, 3)}
+    for number in (4, 5):
+        add_instants(storage, instants(number))
+    merge_layers(storage, FEW)
+    assert names(storage) == [f"{at(1)}_{at(5)}_1.parquet"]
+    assert sorted(times(storage)) == [at(n) for n in range(1, 6)]
+
+
 def test_a_large_file_is_not_merged_again(storage: LocalStorage) -> None:
     sizes = [storage.size(add_instants(storage, instants(number))) for number in range(1, 4)]
     merge_layers(storage, Layering(files=3, most_bytes=min(sizes) - 1))
@@ -254,7 +282,6 @@ def test_a_manifest_that_was_not_published_is_written_over(storage: LocalStorage
         b'{"files": 3}',
         b'{"files": [{"fileName": "a.parquet", "fileLen": 1}]}',
         b'{"files": [{"fileName": "../../../../etc/passwd", "fileLen": 1}]}',
-        b'{"files": [{"fileName": "3_1_0.parquet", "fileLen": 1}]}',
         b'{"files": [{"fileName": "1_3_0.parquet", "fileLen": "much"}]}',
         b'{"files": [{"fileName": "1_3_0.parquet", "fileLen": -1}]}',
         b"[" * 100_000,

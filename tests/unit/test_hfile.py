@@ -264,6 +264,15 @@ def test_what_contradicts_itself_is_refused(damage: Callable[[bytes], bytes]) ->
         read_hfile(damage(written()))
 
 
+def test_a_file_whose_index_leaves_a_block_out_is_refused() -> None:
+    entries = [(b"%04d" % number, bytes(1000)) for number in range(100)]
+    data = bytearray(write_hfile(entries, schema=SCHEMA, flavour=Flavour.NATIVE, codec=Codec.NONE))
+    blocks = data.index(b"\x28\x02\x30\x00", data.index(b'TRABLK"$')) + 1
+    data[blocks] = 1
+    with pytest.raises(CorruptTable, match="should have 100"):
+        read_hfile(data)
+
+
 def test_an_index_of_any_number_of_levels_ends() -> None:
     """A root that leads to itself, a leaf to its root: no way through them is walked twice."""
     data = bytearray(written())

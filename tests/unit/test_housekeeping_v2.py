@@ -200,6 +200,22 @@ def test_a_damaged_archive_is_named(tmp_path: Path, session: LocalSession) -> No
         life.snapshot()
 
 
+def test_a_log_file_on_no_timeline_never_counts(tmp_path: Path, session: LocalSession) -> None:
+    """A dead write's log file would once the start has passed its instant: it goes before that, or holds the start."""
+    life = Life(tmp_path / "t", session, **FEW)
+    life.turns(3)
+    [log, other] = life.table.state().remaining_logs
+    writes = [i.timestamp for i in life.table.state().timeline.completed(Action.DELTA_COMMIT)]
+    unknown = f"{int(writes[1]) + 1:017d}"
+    stray = life.path / log.path.replace(log.base_instant, unknown)
+    stray.write_bytes((life.path / other.path).read_bytes())
+    for _ in range(3):
+        life.turns(2)
+        life.table.archive()
+        assert {row[2] for row in life.snapshot()} == {life.number}
+        assert not (stray.exists() and life.table.state().timeline.is_committed(unknown))
+
+
 @pytest.mark.parametrize("key", ["hoodie.timeline.path", "hoodie.timeline.history.path"])
 def test_another_folder_is_refused(tmp_path: Path, session: LocalSession, key: str) -> None:
     life = Life(tmp_path / "t", session, **{key: "old"})

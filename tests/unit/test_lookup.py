@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import CommitResult, Plan
 from hudi_assets.engine.queries.query import read_task
 from tests.local_session import LocalSession
@@ -86,6 +86,18 @@ def test_a_small_file_grows(session: LocalSession, tmp_path: Path) -> None:
     table.rollback(second.instant or "")
     assert snapshot(table) == [("x", 10, 1), ("y", 20, 1)]
     assert not table.validate()
+
+
+def test_the_commit_names_the_file_that_grew(session: LocalSession, tmp_path: Path) -> None:
+    """Else the file group would seem to begin with the next version, and a past without it to be complete."""
+    table = make(tmp_path / "t")
+    first = put(table, session, 1, ("x", 10))
+    second = put(table, session, 2, ("y", 20))
+    table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+    assert len(list(Path(table.path).rglob("*.parquet"))) == 1
+    assert rows_of(table.time_travel_tasks(second.instant or "")) == [("x", 10, 1), ("y", 20, 2)]
+    with pytest.raises(InvalidInput):
+        table.time_travel_tasks(first.instant or "")
 
 
 def test_a_file_with_log_files_does_not_grow(session: LocalSession, tmp_path: Path) -> None:

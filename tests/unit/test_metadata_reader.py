@@ -24,7 +24,7 @@ from hudi_assets.engine.logs.codec import (
 )
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
 from hudi_assets.engine.metadata_table.own_timeline import ROOT
-from hudi_assets.engine.metadata_table.reader import read_files
+from hudi_assets.engine.metadata_table.reader import newest_schema, read_files
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import FilesRecord, encode, partition_files, partition_list
 from hudi_assets.engine.model import Action, Instant, State
@@ -265,6 +265,25 @@ def test_a_files_partition_without_files_is_no_listing(tmp_path: Path, layout: L
     """It must never read as a table without files."""
     with pytest.raises(CorruptTable, match="0 file groups"):
         Table(tmp_path, layout).listing()
+
+
+@LAYOUTS
+def test_the_newest_schema_is_that_of_the_last_block_or_the_base_file(table: Table) -> None:
+    def newest() -> str | None:
+        return newest_schema(table.storage, read_files(table.storage, table.layout, Timeline(())).slice_)
+
+    assert newest() == SCHEMA
+    other = json.dumps(json.loads(SCHEMA))[:-1] + ', "doc": "a newer one"}'
+    content = write_hfile([encode(partition_files("p", {"c": 3}), other)], schema=other, flavour=Flavour.NATIVE)
+    table.own(at(2))
+    header = {HeaderKey.INSTANT_TIME: at(2), HeaderKey.SCHEMA: other}
+    path = table.delta(at(2), 2, encode_block(BlockType.HFILE_DATA, header, content))
+    assert newest() == other
+    for file in table.storage.list_files(FILES):
+        if ".log." in file.name:
+            table.storage.delete(file.path)
+    assert not table.storage.exists(path)
+    assert newest() == SCHEMA
 
 
 # ------------------------------------------------------------------------------------------------ by Hudi

@@ -14,7 +14,7 @@ from hudi_assets.engine.metadata_table.partitions import has_metadata_table, nam
 from hudi_assets.engine.metadata_table.policy import untrue_after
 from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import Action, NothingToDo, Plan, State
-from tests.crash.test_metadata_table import THRESHOLD, create, write
+from tests.crash.test_metadata_table import SCHEMA, THRESHOLD, create, write
 from tests.metadata_tables import in_metadata_table, on_disk, switch_on
 
 FIRST, SECOND, THIRD = "20260101000000000", "20260101000001000", "20260101000002000"
@@ -37,15 +37,9 @@ def own(table: HudiTable) -> OwnTimeline:
 
 
 def test_a_table_without_one(session: Any, tmp_path: Path) -> None:
-    table = HudiTable.create(str(tmp_path / "t"), table_schema(), record_key=["id"], ordering_field="ts")
+    table = HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts")
     assert table._publisher.metadata_table is None
     assert not has_metadata_table(table.state().storage)
-
-
-def table_schema() -> Any:
-    from tests.crash.test_metadata_table import SCHEMA
-
-    return SCHEMA
 
 
 def test_files_come_and_go(table: HudiTable) -> None:
@@ -119,8 +113,8 @@ def test_two_file_groups_are_damage(session: Any, table: HudiTable) -> None:
 
 
 def test_what_becomes_untrue() -> None:
-    every = ("bloom_filters", "column_stats", "expr_index_a", "files", "partition_stats", "record_index")
-    every += ("secondary_index_b", "something_new")
+    known = ("bloom_filters", "column_stats", "expr_index_a", "files", "partition_stats", "record_index")
+    every = (*known, "secondary_index_b", "something_new")
     assert untrue_after(every, "compaction") == ("bloom_filters", "expr_index_a", "something_new")
     writes = {*every} - {"files", "column_stats"}
     assert {*untrue_after(every, "write")} == writes
@@ -129,7 +123,7 @@ def test_what_becomes_untrue() -> None:
 @pytest.mark.parametrize("index", ["record_index", "partition_stats", "bloom_filters", "secondary_index_v"])
 def test_a_write_is_refused_or_the_index_switched_off(session: Any, tmp_path: Path, index: str) -> None:
     path = tmp_path / "t"
-    table = HudiTable.create(str(path), table_schema(), record_key=["id"], ordering_field="ts", data_latency="1s")
+    table = HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="ts", data_latency="1s")
     switch_on(table, "column_stats", index)
     folder = path / ROOT / index
     folder.mkdir()
@@ -183,8 +177,8 @@ def test_the_setting_is_checked(table: HudiTable) -> None:
 
 
 def test_the_archiver_stays_behind_its_compaction(session: Any, tmp_path: Path) -> None:
-    keep = {"hoodie_keep_min_commits": "2", "hoodie_keep_max_commits": "3"}
-    table = create(tmp_path / "t", **keep, hoodie_metadata_compact_max_delta_commits="6")
+    keep = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    table = create(tmp_path / "t", properties={**keep, "hoodie.metadata.compact.max.delta.commits": "6"})
     for number in range(5):
         write(table, session, 0, 1_000 + number)
     held = table.archive()

@@ -123,7 +123,8 @@ def _held(timeline: Timeline, writes: tuple[Instant, ...], bounds: Bounds) -> It
     if bounds.metadata_compacted is not None:
         last = bounds.metadata_compacted
         later = (i.timestamp for i in writes if (i.completion or i.timestamp) > last)
-        yield next(later, last), f"the metadata table, last compacted at {last}," if last else "the metadata table,"
+        words = f"the metadata table, last compacted at {last}," if last else "the metadata table, not compacted yet,"
+        yield next(later, last), words
     if bounds.deltas:
         yield from _held_for_trigger(writes, bounds.deltas)
 

@@ -1,8 +1,8 @@
 """The metadata table's own compaction: its log files folded into a new base file, where only we write.
 
 Hudi does it before its next write, after ten delta commits (HoodieBackedTableMetadataWriter.compactIfNecessary),
-and so do we: the archiver of the data table may not pass it. It is left to Hudi where the metadata table has indexes
-beside the files partition, since all have to be compacted at one instant.
+and so do we: the archiver of the data table may not pass it. Column statistics may stay behind, since what is lost of
+them is only not skipped; where there are other indexes, only Hudi writes, and compacts.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
 from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import COMPLETED, INFLIGHT, named, table_properties
-from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
+from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, newest_schema
 from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import encode
+from hudi_assets.engine.metadata_table.records import FilesRecord, encode
 from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, files_slice
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
 from hudi_assets.engine.storage import Storage
@@ -28,6 +28,7 @@ from hudi_assets.engine.timeline.instants import Timeline
 
 MAX_DELTA_COMMITS: Final = "hoodie.metadata.compact.max.delta.commits"
 _DEFAULT: Final = 10
+_MAY_BE_THERE: Final = {FILES, "column_stats"}
 _AT_COMPACTION: Final = "001"
 _TOKEN: Final = "0-0-0"
 _MB: Final = 1024 * 1024
@@ -82,9 +83,9 @@ class OwnCompaction:
             ) from None
 
     def can_compact(self, own: OwnTimeline) -> bool:
-        """Only the files partition, and nothing to fold that may yet be taken back."""
+        """No index that has to be compacted with it, and nothing to fold that may yet be taken back."""
         properties = table_properties(self.storage)
-        if {*named(properties.get(COMPLETED)), *named(properties.get(INFLIGHT))} != {FILES}:
+        if {*named(properties.get(COMPLETED)), *named(properties.get(INFLIGHT))} - _MAY_BE_THERE:
             return False
         if any(i.action in (Action.COMPACTION, Action.LOG_COMPACTION) for i in own.unfinished):
             return False
@@ -118,8 +119,9 @@ class OwnCompaction:
         own = self._own()
         opened = files_slice(self.storage, self.layout, own)
         slice_ = opened.older or opened
-        stat = self._write_base(instant, slice_, own)
-        extra = {SCHEMA: record_schema(self._flavour), WRITER: WRITER}
+        schema = newest_schema(self.storage, slice_) or record_schema(self._flavour)
+        stat = self._write_base(instant, slice_, own, schema)
+        extra = {SCHEMA: schema, WRITER: WRITER}
         metadata = CommitMetadata("COMPACT", (stat,), extra, compacted=True)
         completion = self.new_instant() if self.layout.has_completion_times else None
         path = own_path(self.layout, instant, Action.COMPACTION, State.COMPLETED, completion)
@@ -130,12 +132,12 @@ class OwnCompaction:
     def _flavour(self) -> Flavour:
         return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
 
-    def _write_base(self, instant: str, slice_: FilesSlice, own: OwnTimeline) -> WriteStat:
+    def _write_base(self, instant: str, slice_: FilesSlice, own: OwnTimeline, schema: str) -> WriteStat:
         records = merged_records(self.storage, slice_, ValidInstants(own, self.data))
-        schema, name = record_schema(self._flavour), f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
+        name = f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
         keys = sorted(records)
         content = write_hfile(
-            [encode(record, schema, base_file=name) for record in records.values()],
+            [encode(_without_tombstones(record), schema, base_file=name) for record in records.values()],
             schema=schema,
             flavour=self._flavour,
             info={"minRecordKey": keys[0].encode(), "maxRecordKey": keys[-1].encode()},
@@ -155,6 +157,11 @@ class OwnCompaction:
             log_bytes_compacted=sum(log.size for log in slice_.logs),
             log_blocks=len(slice_.logs),
         )
+
+
+def _without_tombstones(record: FilesRecord) -> FilesRecord:
+    """Below a base file there is nothing that they could remove."""
+    return FilesRecord(record.key, {name: file for name, file in record.files.items() if not file.deleted})
 
 
 def _operation(slice_: FilesSlice) -> Operation:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -215,7 +216,7 @@ class HFileReader:
     def __iter__(self) -> Iterator[Entry]:
         """Every entry in the order of the keys. That all are there is known when the last was taken."""
         count, last = 0, b""
-        for entry in self._data_index():
+        for entry in self._blocks:
             for key, value in self._cells(entry):
                 if key < last:
                     raise corrupt("its keys are not in order")
@@ -231,7 +232,7 @@ class HFileReader:
 
     def starting_with(self, prefix: bytes) -> Iterator[Entry]:
         """The entries whose key starts with `prefix`; only blocks that may hold such are read."""
-        index = tuple(self._data_index())
+        index = self._blocks
         for number, entry in enumerate(index):
             following = index[number + 1].key if number + 1 < len(index) else None
             if following is not None and following < prefix:
@@ -273,6 +274,10 @@ class HFileReader:
         if block.size != entry.size:
             raise corrupt("its index has another size for a block than the block")
         return block
+
+    @cached_property
+    def _blocks(self) -> tuple[IndexEntry, ...]:
+        return tuple(self._data_index())
 
     def _data_index(self) -> Iterator[IndexEntry]:
         """The data blocks, in order. Each starts behind the one before: so an index cannot go round in circles."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, decode_deletes, read_blocks
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, decode_deletes, read_blocks, read_headers
 from hudi_assets.engine.metadata_table import records
-from hudi_assets.engine.metadata_table.hfile import Entry, HFile, read_hfile
+from hudi_assets.engine.metadata_table.hfile import Entry, HFile, HFileReader, read_hfile
 from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
 from hudi_assets.engine.metadata_table.records import PARTITION_LIST_KEY, FilesRecord
 from hudi_assets.engine.metadata_table.slices import FilesSlice, OwnBase, files_slice
@@ -104,6 +104,24 @@ def log_entries(storage: Storage, logs: Iterable[LogFile], valid: ValidInstants)
         except (CorruptTable, UnsupportedTable) as error:
             raise _at(error, log_file.path) from error
     return [entries for _, entries in found]
+
+
+def newest_schema(storage: Storage, slice_: FilesSlice) -> str | None:
+    """The records' Avro schema in what was written last; None where nothing was.
+
+    To write on with: hudi-rs refuses a slice whose files have schemas of two Hudi releases.
+    """
+    for part in (slice_, slice_.older):
+        if part is None:
+            continue
+        for log_file in reversed(part.logs):
+            blocks = read_headers(partial(storage.read_at, log_file.path), log_file.size)
+            schemas = [block.schema for block in blocks if block.type is BlockType.HFILE_DATA and block.schema]
+            if schemas:
+                return schemas[-1]
+        if part.base is not None:
+            return HFileReader(partial(storage.read_at, part.base.path), part.base.size).schema
+    return None
 
 
 def _is_torn(block: LogBlock, path: str) -> bool:

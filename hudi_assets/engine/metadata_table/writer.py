@@ -21,7 +21,7 @@ from hudi_assets.engine.metadata_table.compaction import OwnCompaction
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
 from hudi_assets.engine.metadata_table.own_timeline import OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import has_metadata_table
-from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, read_files
+from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, newest_schema, read_files
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import (
     FilesRecord,
@@ -85,9 +85,14 @@ class MetadataTable:
         for state in (State.REQUESTED, State.INFLIGHT):
             content = self.layout.encode_commit(begun) if state is State.INFLIGHT else b""
             self.storage.create(own_path(self.layout, instant, Action.DELTA_COMMIT, state), content)
-        block = self._block(instant, records)
+        schema = newest_schema(self.storage, slice_) or record_schema(self._flavour)
+        block = self._block(instant, records, schema)
         self.storage.create(path, block)
-        self._complete(own, instant, stat, len(block))
+        self._complete(own, instant, stat, len(block), schema)
+
+    def check_free(self) -> None:
+        """Raise `Conflict` where another engine's work on the metadata table is unfinished."""
+        self._refuse_foreign(self._own(), "")
 
     def _new_in(self, changes: tuple[Added, Deleted]) -> tuple[Added, Deleted]:
         """The changes without what is listed so already.
@@ -185,9 +190,8 @@ class MetadataTable:
             log_files=(*(log.name for log in slice_.logs), name),
         )
 
-    def _block(self, instant: str, records: Iterable[FilesRecord]) -> bytes:
+    def _block(self, instant: str, records: Iterable[FilesRecord], schema: str) -> bytes:
         flavour = self._flavour
-        schema = record_schema(flavour)
         content = write_hfile([encode(record, schema) for record in records], schema=schema, flavour=flavour)
         header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
         return encode_block(BlockType.HFILE_DATA, header, content)
@@ -196,8 +200,8 @@ class MetadataTable:
     def _flavour(self) -> Flavour:
         return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
 
-    def _complete(self, own: OwnTimeline, instant: str, stat: WriteStat, size: int) -> None:
-        extra = {SCHEMA: record_schema(self._flavour), WRITER: WRITER_NAME}
+    def _complete(self, own: OwnTimeline, instant: str, stat: WriteStat, size: int, schema: str) -> None:
+        extra = {SCHEMA: schema, WRITER: WRITER_NAME}
         sized = WriteStat(**{name: getattr(stat, name) for name in stat.__slots__} | {"size": size})
         metadata = CommitMetadata("UPSERT_PREPPED", (sized,), extra)
         completion = self._later_than(own.latest) if self.layout.has_completion_times else None

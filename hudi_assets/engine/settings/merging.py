@@ -33,6 +33,11 @@ COMMIT_TIME_MERGER_ID: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 _PAYLOAD_MERGER_ID: Final = "00000000-0000-0000-0000-000000000000"
 _MERGER_IDS: Final = (EVENT_TIME_MERGER_ID, COMMIT_TIME_MERGER_ID, _PAYLOAD_MERGER_ID)
 _STATED_MODES: Final = (MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value)
+# What versions 8 and 9 may state beside a mode, where they do.
+_AGREEING: Final = {
+    MergeMode.EVENT_TIME_ORDERING: (EVENT_TIME_PAYLOADS, EVENT_TIME_MERGER_ID),
+    MergeMode.COMMIT_TIME_ORDERING: (frozenset({OVERWRITE_PAYLOAD}), COMMIT_TIME_MERGER_ID),
+}
 _CHOICES: Final = {TABLE_SERVICES: ("shared", "ours"), EXACT_SPLIT: ("true", "false")}
 # Each of these changes which rows a merge leaves, in a way of its own.
 _REFUSED: Final = {
@@ -131,7 +136,19 @@ def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> Mer
             where=where,
             hint=f"Supported: {', '.join(_STATED_MODES)}.",
         )
-    return MergeMode(stated)
+    mode = MergeMode(stated)
+    payloads, strategy = _AGREEING[mode]
+    for key, said, agreeing in (
+        (PAYLOAD_CLASS, payload, payloads),
+        (MERGE_STRATEGY_ID, properties.get(MERGE_STRATEGY_ID, ""), {strategy}),
+    ):
+        if said and said not in agreeing:
+            raise UnsupportedTable(
+                f"The merge mode {stated} contradicts {key}={said}.",
+                where=where,
+                hint="Hudi infers one from the other: let the properties agree.",
+            )
+    return mode
 
 
 def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) -> str:

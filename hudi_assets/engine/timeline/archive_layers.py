@@ -113,9 +113,10 @@ def _to_merge(files: Sequence[HistoryFile], layering: Layering) -> list[HistoryF
 
 
 def _merge(storage: Storage, manifest: Manifest, chosen: Sequence[HistoryFile]) -> Manifest:
-    first, last = min(f.first for f in chosen), max(f.last for f in chosen)
-    path = f"{HISTORY}/{first}_{last}_{chosen[0].layer + 1}.parquet"
     table = pa.concat_tables([read_history_file(storage, file) for file in chosen])
+    # Not from the names: those of Hudi's upgrade from version 6 say the wrong range (tried with 1.2.0).
+    instants = table.column("instantTime").to_pylist()
+    path = f"{HISTORY}/{min(instants)}_{max(instants)}_{chosen[0].layer + 1}.parquet"
     file = _write(storage, path, table.cast(SCHEMA))
     gone = {f.name for f in chosen}
     return _publish(storage, manifest, [f for f in manifest.files if f.name not in gone] + [file])

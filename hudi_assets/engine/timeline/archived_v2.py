@@ -48,7 +48,11 @@ class ArchivedInstant:
 
 @dataclass(frozen=True, slots=True, order=True)
 class HistoryFile:
-    """A file that a manifest names; `first` and `last` are instants, `size` bytes. Ordered by instants."""
+    """A file that a manifest names; `first` and `last` are instants, `size` bytes. Ordered by instants.
+
+    Hudi's upgrade from version 6 names files after their first and last row, and those are in no order (tried with
+    1.2.0): `first` may be after `last` there.
+    """
 
     first: str
     last: str
@@ -64,7 +68,7 @@ class HistoryFile:
         return f"{HISTORY}/{self.name}"
 
     def may_hold(self, instant: str) -> bool:
-        return self.first <= instant <= self.last
+        return self.first <= instant <= self.last or self.last < self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Manifest:
 def history_file(name: str, size: int, where: str) -> HistoryFile:
     """A name in a manifest as a value. Raises `CorruptTable`."""
     match = _FILE.fullmatch(name)
-    if match is None or match[2] < match[1] or size < 0:
+    if match is None or size < 0:
         raise CorruptTable(f"The archived timeline's manifest names {name!r:.100}.", where=where)
     return HistoryFile(match[1], match[2], int(match[3]), size)
 

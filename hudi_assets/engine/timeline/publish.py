@@ -115,6 +115,11 @@ class Publisher:
         """Hudi's metadata table, where the table has one now."""
         return MetadataTable.of(self.storage, self.layout, self.now_ms, self.timezone)
 
+    def _check_metadata_table(self) -> None:
+        """Before anything is written: what would keep the instant out of the metadata table."""
+        if (table := self.metadata_table) is not None:
+            table.check_free()
+
     def _record(self, instant: str, action: Action, stats: Iterable[WriteStat]) -> None:
         """Put an instant's files into the metadata table: they count there once the instant is completed."""
         table = self.metadata_table
@@ -125,6 +130,7 @@ class Publisher:
     # -- delta commits ----------------------------------------------------------------------------
 
     def begin_write(self, instant: str, inflight: CommitMetadata) -> None:
+        self._check_metadata_table()
         path, content = self.layout.instant_path, self.layout.encode_commit(inflight)
         # Java leaves this one empty and never reads it; ours says whose it is.
         self.storage.create(path(instant, Action.DELTA_COMMIT, State.REQUESTED), content)
@@ -234,6 +240,7 @@ class Publisher:
             self.storage.copy(one.target, one.link)
 
     def begin_compaction(self, instant: str) -> None:
+        self._check_metadata_table()
         path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
         if not self.storage.exists(path):
             self.storage.create(path, BEGUN)

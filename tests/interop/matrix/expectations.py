@@ -21,6 +21,7 @@ TOPICS = {
     "reading": "Hudi writes: our four queries",
     "writing": "We create and write: Hudi's four queries",
     "our-writes": "We write into Hudi's table: Hudi's four queries",
+    "switched-off": "The same with `hudi_assets.metadata.switch.off=true`",
     "append": "Our pending plan, Hudi appends",
     "execution": "Our pending plan, Hudi executes it",
     "rollback": "Our pending plan, Hudi takes a write back",
@@ -42,12 +43,17 @@ class Refusal:
     words: str
 
 
-_METADATA_TABLE = Refusal(UnsupportedTable, "metadata table is on", "refused: metadata table")
-_VERSION = Refusal(UnsupportedTable, r"Table version \d is not supported", "refused: version")
+_PARTITION_STATS = Refusal(
+    UnsupportedTable,
+    "would make partitions of the metadata table untrue: partition_stats",
+    "refused unless `hudi_assets.metadata.switch.off=true`: a write would make Hudi's partition statistics untrue",
+)
 
 
 def refusal(topic: str, kind: Kind) -> Refusal | None:
     """How the engine refuses a cell; None where it works."""
+    if topic == "our-writes" and kind.metadata and kind.completion_times:
+        return _PARTITION_STATS
     return None
 
 

@@ -85,10 +85,11 @@ def test_rollback(kind: Kind, told: Table) -> None:
 def takes_back(table: Subject, commit: str) -> None:
     """Hudi rolls its newest write back, by its procedure.
 
-    That of 1.2.0 looks for the timeline of version 8 on a table of version 6: there the write is made an unfinished
-    one, which Hudi's next write takes back.
+    That of 1.2.0 looks for the timeline of version 8 on a table of version 6; and it may compact the metadata table
+    first, and then refuses a write that is older than that. There the write is made an unfinished one, which the next
+    write of Hudi takes back.
     """
-    if (table.kind.release, table.kind.version) == ("1.2.0", 6):
+    if table.kind.release == "1.2.0" and (table.kind.version == 6 or table.kind.metadata):
         file = timeline_files.completed_writes(table.path)[commit].path
         file.unlink()
         timeline_files.checksum_of(file).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from tests.interop.matrix.conftest import Table
 from tests.interop.matrix.expectations import cells, expected
 from tests.interop.matrix.kinds import Kind, shape_of
 from tests.interop.matrix.stories import THRESHOLD
-from tests.interop.matrix.subject import VIEWS
+from tests.interop.matrix.subject import VIEWS, Subject
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 
@@ -52,14 +52,26 @@ def test_reading(kind: Kind, told: Table) -> None:
 def test_our_writes_into_theirs(kind: Kind, told: Table) -> None:
     """We write into a table that Hudi made: rows, tombstones and deletes."""
     table = told(kind, shape_of(kind, "our-writes"))
+    table.switch_off = False
     with expected("our-writes", kind):
-        table.we_upsert((1, 131), (12, 132), (4, 10))
-        table.we_upsert((6, 136), (9, 139), deleted=[9])
-        table.we_delete((12, 140), (0, 141))
-        table.right("we wrote")
-        table.hudi_upserts((0, 150), (13, 151))
-        table.we_compact(133)
-        table.right("we wrote and compacted", releases=kind.readers)
-        table.ours_right("we wrote and compacted")
-        table.hudi_rs_right("we wrote and compacted")
-        table.metadata_table_right("we wrote and compacted")
+        writes_into(table)
+
+
+@pytest.mark.parametrize("kind", cells("switched-off"))
+def test_our_writes_with_statistics_switched_off(kind: Kind, told: Table) -> None:
+    table = told(kind, shape_of(kind, "switched-off"))
+    with expected("switched-off", kind):
+        writes_into(table)
+
+
+def writes_into(table: Subject) -> None:
+    table.we_upsert((1, 131), (12, 132), (4, 10))
+    table.we_upsert((6, 136), (9, 139), deleted=[9])
+    table.we_delete((12, 140), (0, 141))
+    table.right("we wrote")
+    table.hudi_upserts((0, 150), (13, 151))
+    table.we_compact(133)
+    table.right("we wrote and compacted", releases=table.kind.readers)
+    table.ours_right("we wrote and compacted")
+    table.hudi_rs_right("we wrote and compacted")
+    table.metadata_table_right("we wrote and compacted")

@@ -1,0 +1,67 @@
+"""Planning beside a writer that is always at work."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.compaction import planning
+from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.engine.settings.config import WRITERS
+from hudi_assets.engine.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+from tests.local_session import LocalSession
+from tests.races.player import SCHEMA
+
+ROWS = [{"id": f"k{n}", "ts": 1_000 + n, "v": n} for n in range(4)]
+
+
+def made(path: Path, session: LocalSession, version: int) -> HudiTable:
+    table = HudiTable.create(
+        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, table_version=version
+    )
+    table.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
+    return HudiTable.open(table.path, settings={WRITERS: "locked", TABLE_SERVICES: "ours"})
+
+
+def begun(table: HudiTable) -> str:
+    """A write of another engine that has begun."""
+    instant = table._publisher.new_instant(table.state().timeline)
+    table._publisher.begin_write(instant, CommitMetadata("UPSERT", ()))
+    return instant
+
+
+def test_on_version_9_a_write_holds_nothing_back(tmp_path: Path, session: LocalSession) -> None:
+    table = made(tmp_path / "t", session, 9)
+    writing = begun(table)
+    plan = table.plan_compaction(threshold=5_000)
+    assert isinstance(plan, Plan)
+    assert plan.instant < writing
+
+
+def test_on_version_6_a_plan_waits_for_a_moment_between_two_writes(tmp_path: Path, session: LocalSession) -> None:
+    table = made(tmp_path / "t", session, 6)
+    writing = begun(table)
+    # What the sensor asks: the run that it requests is the one that waits.
+    assert isinstance(table.plan_compaction(threshold=5_000, dry_run=True), Plan)
+    end = threading.Timer(0.3, lambda: table._publisher.withdraw_write(writing))
+    end.start()
+    plan = table.plan_compaction(threshold=5_000)
+    end.join()
+    assert isinstance(plan, Plan)
+    assert table.stats().inflight_writes == ()
+
+
+def test_on_version_6_it_gives_up_with_the_reason(
+    tmp_path: Path, session: LocalSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path / "t", session, 6)
+    writing = begun(table)
+    monkeypatch.setattr(planning, "_GAP_WAIT_S", 0.1)
+    found = table.plan_compaction(threshold=5_000)
+    assert isinstance(found, NoPlan)
+    assert writing in found.reason
+    assert table.stats().pending == ()

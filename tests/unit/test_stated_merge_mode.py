@@ -1,0 +1,78 @@
+"""Versions 8 and 9: the merge mode that hoodie.properties state, as Apache Hudi 1.2.0 writes them (tried)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
+from hudi_assets.engine.settings.versions import version_properties
+
+MODEL = "org.apache.hudi.common.model."
+DEFAULT, OVERWRITE = f"{MODEL}DefaultHoodieRecordPayload", f"{MODEL}OverwriteWithLatestAvroPayload"
+MODE, IDENTITY = "hoodie.record.merge.mode", "hoodie.record.merge.strategy.id"
+PAYLOAD, LEGACY = "hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class"
+OWN = "hoodie.record.merge.property."
+FIELDS = "hoodie.table.ordering.fields"
+EVENT_ID, COMMIT_ID = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5", "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+PAYLOAD_ID = "00000000-0000-0000-0000-000000000000"
+EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
+
+
+def parsed(version: int, **properties: str) -> MergeSettings:
+    return parse_merge_settings({**version_properties(version), **properties}, "/t")
+
+
+@pytest.mark.parametrize(
+    ("version", "stated", "mode", "field"),
+    [
+        (9, {MODE: COMMIT}, COMMIT, ""),
+        (9, {MODE: EVENT, FIELDS: "ts"}, EVENT, "ts"),
+        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: DEFAULT}, EVENT, "ts"),
+        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: f"{MODEL}EventTimeAvroPayload"}, EVENT, "ts"),
+        # The field is there, and is not compared.
+        (9, {MODE: COMMIT, FIELDS: "ts", LEGACY: OVERWRITE}, COMMIT, ""),
+        (8, {MODE: COMMIT, IDENTITY: COMMIT_ID, PAYLOAD: OVERWRITE}, COMMIT, ""),
+        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: DEFAULT, FIELDS: "ts"}, EVENT, "ts"),
+        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: f"{MODEL}EventTimeAvroPayload", FIELDS: "ts"}, EVENT, "ts"),
+    ],
+)
+def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode, field: str) -> None:
+    settings = parsed(version, **stated)
+    assert (settings.mode, settings.ordering_field) == (mode, field)
+
+
+@pytest.mark.parametrize(
+    ("version", "stated", "named"),
+    [
+        (9, {MODE: EVENT, FIELDS: "ts,v"}, "Several ordering fields"),
+        (9, {MODE: EVENT}, "needs one"),
+        (9, {MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
+        (
+            9,
+            {MODE: EVENT, FIELDS: "ts", "hoodie.record.merge.property.hoodie.payload.delete.field": "Op"},
+            "own property",
+        ),
+        (9, {MODE: "CUSTOM", IDENTITY: PAYLOAD_ID, FIELDS: "ts"}, "merge mode is CUSTOM"),
+        (9, {FIELDS: "ts"}, "not stated"),
+        (
+            8,
+            {MODE: "CUSTOM", IDENTITY: PAYLOAD_ID, PAYLOAD: f"{MODEL}PartialUpdateAvroPayload"},
+            "PartialUpdateAvroPayload",
+        ),
+        (8, {MODE: EVENT, PAYLOAD: OVERWRITE, FIELDS: "ts"}, "contradicts hoodie.compaction.payload.class"),
+        (8, {MODE: COMMIT, IDENTITY: EVENT_ID, PAYLOAD: OVERWRITE}, "contradicts hoodie.record.merge.strategy.id"),
+        (8, {MODE: EVENT, IDENTITY: PAYLOAD_ID, PAYLOAD: DEFAULT, FIELDS: "ts"}, "contradicts"),
+    ],
+)
+def test_what_is_refused_by_name(version: int, stated: dict[str, str], named: str) -> None:
+    with pytest.raises(UnsupportedTable, match=named):
+        parsed(version, **stated)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize(("mode", "field"), [(EVENT, "ts"), (COMMIT, None)])
+def test_new_tables_state_what_is_read_back(version: int, mode: MergeMode, field: str | None) -> None:
+    settings = parsed(version, **new_merge_properties(mode, field, version))
+    assert (settings.mode, settings.ordering_field) == (mode, field or "")
