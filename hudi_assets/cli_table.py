@@ -70,15 +70,15 @@ def open_table(
     settings: Sequence[str] | None = None,
 ) -> HudiTable:
     given: Mapping[str, str | None] = {
-        **_pairs(settings or ()),
         EVENT_TIME_FIELD: event_time_field,
         WRITERS: writers and writers.value,
         EXECUTOR: executor and executor.value,
     }
-    return HudiTable.open(path, settings={key: value for key, value in given.items() if value is not None})
+    options = {key: value for key, value in given.items() if value is not None}
+    return HudiTable.open(path, settings={**_pairs(settings or ()), **options})
 
 
-def _pairs(settings: Sequence[str]) -> dict[str, str | None]:
+def _pairs(settings: Sequence[str]) -> dict[str, str]:
     pairs = [setting.partition("=") for setting in settings]
     wrong = next(
         (key for key, equals, _ in pairs if not equals or not key.startswith(("hoodie.", "hudi_assets."))), None

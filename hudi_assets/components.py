@@ -81,7 +81,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     executor: str | None = None
     """`native` or `hudi`: who executes compactions (versions 8 and 9). None: the table's own, or native."""
     settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """`hoodie.*` and `hudi_assets.*` keys that go over the table's own. Dagster makes numbers of numbers, quoted or not."""
+    """`hoodie.*` and `hudi_assets.*` keys over the table's own. Dagster makes numbers of numbers, quoted or not."""
     ro_view: str | None = None
     rt_view: str | None = None
     sensor: SensorModel = Field(default_factory=SensorModel)

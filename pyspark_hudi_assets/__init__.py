@@ -75,7 +75,8 @@ class QueryReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from hudi_assets.engine.queries.query import read_task
 
-        return iter(read_task(partition.value))
+        # Where `partitions` gives none, Spark asks for one of its own all the same.
+        return iter(() if partition.value is None else read_task(partition.value))
 
 
 def query_tasks(table: HudiTable, query: Mapping[str, str]) -> list[ReadTask]:

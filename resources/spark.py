@@ -48,16 +48,17 @@ class SparkResource(LazyPySparkResource):
     def _init_session(self) -> None:
         if self._spark_session is None:
             prepare_environment()
-            self.spark_config = self._with_hudi()
+            self._add_hudi()
             metastore = Metastore(home())
             self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
         super()._init_session()
 
-    def _with_hudi(self) -> dict[str, Any]:
-        """The settings, with those of Apache Hudi's bundle where the environment names one."""
+    def _add_hudi(self) -> None:
+        """Add the settings that Apache Hudi's bundle needs, where the environment names one."""
         bundle = os.environ.get(HUDI_BUNDLE)
-        return {**(session_settings(bundle) if bundle else {}), **self.spark_config}
+        for key, value in (session_settings(bundle) if bundle else {}).items():
+            self.spark_config.setdefault(key, value)
 
 
 def prepare_environment() -> None:

@@ -12,7 +12,7 @@ from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
 from hudi_assets.engine.metadata_table.check import differences
 from hudi_assets.engine.metadata_table.own_timeline import ROOT
-from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
+from hudi_assets.engine.model import Action, BaseFile, Instant, Plan, State
 from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files, parse_file
 from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
 from hudi_assets.engine.state import PARTITION_FILE, TableState
@@ -52,6 +52,7 @@ class Validator:
             *self._unfinished(),
             *self._plans(),
             *self._orphans(),
+            *self._passed(),
             *self._two_base_files(),
             *self._missing(),
             *self._metadata_table(),
@@ -86,11 +87,25 @@ class Validator:
                     "No action of Hudi has this name.",
                     "Move it out of the timeline.",
                 )
+        yield from self._two_completions()
         for instant in state.timeline.instants:
             yield from self._unreadable(self._path(instant), functools.partial(self._read, instant))
         readers: tuple[Callable[[TableState], object], ...] = (read_cleans, read_pending_cleans, read_savepoints)
         for read in readers:
             yield from self._unreadable(state.layout.timeline_folder, functools.partial(read, state))
+
+    def _two_completions(self) -> Iterator[Finding]:
+        """Where names have completion times, two processes without a lock may have completed one instant."""
+        shown = {i.file_name for i in self.state.timeline.instants}
+        known = {(i.timestamp, i.action) for i in self.state.timeline.instants if i.is_completed}
+        for name in self.state.timeline_sizes:
+            other = self.state.layout.parse_instant(name)
+            if other and other.is_completed and name not in shown and (other.timestamp, other.action) in known:
+                what = f"{other.action} {other.timestamp} is completed twice."
+                path = f"{self.state.layout.timeline_folder}/{name}"
+                yield Finding(
+                    "two_completions", path, what, "Keep the file whose write stats name files that are there."
+                )
 
     def _read(self, instant: Instant) -> None:
         """Read what an instant's files say; raises where they cannot be."""
@@ -177,6 +192,16 @@ class Validator:
                 what = f"The slice {log.base_instant} was never committed, and hides the one below it."
                 hint = _RECOVER if log.path in removable else "It was appended to since: restore a savepoint."
                 yield Finding("phantom_slice", log.path, what, hint)
+
+    def _passed(self) -> Iterator[Finding]:
+        try:
+            passed = Orphans(self.state).passed
+        except HudiAssetsError as error:
+            yield Finding("unreadable", error.where or "", error.what, error.hint or RESTORE_HINT)
+            return
+        for file in passed:
+            what = f"It counts as committed, and its instant {instant_of(file)} is not in the archived timeline."
+            yield Finding("phantom_file", file.path, what, "Look what wrote it: rows of a dead write are shown.")
 
     def _two_base_files(self) -> Iterator[Finding]:
         seen: dict[tuple[str, str, str], str] = {}

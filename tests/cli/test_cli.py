@@ -209,7 +209,14 @@ WRONG = {
         (), "UnsupportedTable", "COPY_ON_WRITE", FAILED,
     ),
     "table version": Wrong(
-        lambda t: set_property(t, "hoodie.table.version", "9"), (), "UnsupportedTable", "ersion 9", FAILED
+        lambda t: set_property(t, "hoodie.table.version", "7"), (), "UnsupportedTable", "ersion 7", FAILED
+    ),
+    "a setting that is none": Wrong(lambda t: None, ("--set", "payments=1"), "InvalidInput", "payments", WRONG_USE),
+    "a setting without a value": Wrong(
+        lambda t: None, ("--set", "hoodie.clean.automatic"), "InvalidInput", "hoodie.clean.automatic", WRONG_USE
+    ),
+    "a setting with a wrong value": Wrong(
+        lambda t: None, ("--set", "hudi_assets.executor=flink"), "InvalidInput", "hudi_assets.executor", WRONG_USE
     ),
     "no event-time field": Wrong(
         lambda t: None, ("--event-time-field", "nowhere"), "InvalidInput", "nowhere", WRONG_USE

@@ -49,11 +49,12 @@ def snapshot(table: HudiTable) -> Rows:
 
 @pytest.fixture(params=[6, 9])
 def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Two file groups with three log files each: two to compact at THRESHOLD, one that remains.
+    """A table of the version that the parameter says."""
+    return create(tmp_path / "table", session, request.param)
 
-    Of the table version that the parameter says.
-    """
-    path = tmp_path / "table"
+
+def create(path: Path, session: Any, version: int) -> Path:
+    """Two file groups with three log files each: two to compact at THRESHOLD, one that remains."""
     table = HudiTable.create(
         str(path),
         SCHEMA,
@@ -62,7 +63,7 @@ def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         buckets=2,
         clock="commit",
         data_latency="1s",
-        table_version=request.param,
+        table_version=version,
     )
     for number, ts in enumerate((1_000, 1_500, 9_000)):
         write(table, session, number * 2, ts)

@@ -70,6 +70,11 @@ def test_the_bundle_of_the_environment_goes_into_the_session(tmp_path: Path, mon
         session_settings(str(tmp_path / "hudi.jar"))
     (tmp_path / "hudi.jar").touch()
     monkeypatch.setenv(HUDI_BUNDLE, str(tmp_path / "hudi.jar"))
-    settings = SparkResource()._with_hudi()
-    assert settings["spark.jars"] == str(tmp_path / "hudi.jar")
-    assert settings["spark.sql.catalogImplementation"] == "hive"
+    resource = SparkResource(spark_config={"spark.sql.catalogImplementation": "hive"})
+    resource._add_hudi()
+    assert resource.spark_config["spark.jars"] == str(tmp_path / "hudi.jar")
+    assert resource.spark_config["spark.sql.catalogImplementation"] == "hive"
+    monkeypatch.delenv(HUDI_BUNDLE)
+    plain = SparkResource(spark_config={})
+    plain._add_hudi()
+    assert plain.spark_config == {}

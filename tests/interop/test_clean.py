@@ -267,6 +267,7 @@ def test_hudis_savepoint_protects_from_our_clean(tale: Tale, hudi_0_15: Hudi, se
         hudi_0_15.read(tale.path, "time_travel", as_of=saved)
 
 
+@pytest.mark.slow
 def test_hudi_rolls_back_to_our_savepoint(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     tale.life(3)
     saved = tale.table.savepoint()
@@ -317,6 +318,7 @@ def test_hudi_reads_our_archive_and_archives_after_it(
     assert freshness.freshness is not None
 
 
+@pytest.mark.slow
 def test_hudis_archiver_beside_carried_over_log_files(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     """Hudi writes and archives while our slices, and our pending plan, show carried-over log files."""
     tale.life(2)
@@ -353,6 +355,7 @@ def _first_instant(path: Path) -> str:
     return min(name.rsplit("_", 1)[-1][:17] for name in names if name.endswith(".parquet"))
 
 
+@pytest.mark.slow
 def test_hudis_archiver_cannot_pass_links_without_a_plan(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     """A planner dies between its links and its plan; Hudi then archives as far as it can."""
     tale.upsert()

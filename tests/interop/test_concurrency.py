@@ -94,6 +94,7 @@ def test_java_waits_for_our_lock(table: HudiTable, hudi_0_15: Hudi) -> None:
     assert rows_of(table)["k1"] == (90_001, 90_001)
 
 
+@pytest.mark.slow
 def test_a_lock_folder_of_its_own(table: HudiTable, hudi_0_15: Hudi, tmp_path: Path) -> None:
     folder = tmp_path / "locks"
     folder.mkdir()
@@ -132,6 +133,7 @@ def test_a_lazy_java_writer_leaves_our_live_write_alone(table: HudiTable, hudi_0
     assert not heartbeats(table).is_alive(instant)
 
 
+@pytest.mark.slow
 def test_a_lazy_java_writer_takes_back_a_write_without_heartbeat(table: HudiTable, hudi_0_15: Hudi) -> None:
     with _inflight(table, beating=False) as instant:
         java_writes(hudi_0_15, table, 90_000)

@@ -202,7 +202,8 @@ def test_hudi_goes_on_writing_after_our_compaction(
     story.delete([8, 10], 150)
     story.check("Hudi wrote after our compaction")
     compacted(table, readers.spark, 100)
-    story.upsert([1, 8, 11, 17], 160)
+    # A global index of 1.2.0 gives a deleted key another file group: read-optimized, its old base row is still there.
+    story.upsert([1, 11, 17] if index.startswith("GLOBAL") else [1, 8, 11, 17], 160)
     story.check("compacted again, and Hudi wrote")
     story.compaction("run")
     story.upsert([2, 5, 18], 200)
@@ -241,7 +242,8 @@ def test_answers_through_time_do_not_change(writer: Writer, path: Path, readers:
     same_time_travel(before, after)
     table.execute_compaction(readers.spark, plan.instant)
     same_time_travel(before, after)
-    same_incremental(before, after)
+    if writer.version == 6:  # on versions 8 and 9 ranges are of completion times: test_queries_v9.py
+        same_incremental(before, after)
     for instant in before.instants():
         ours = by_key(table.time_travel(readers.spark, instant).toArrow())
         assert not differences(before.as_of(instant), ours), instant
@@ -259,6 +261,22 @@ def test_hudi_executes_our_pending_plan(writer: Writer, path: Path, readers: Rea
     assert story.compaction("execute") == [(plan.instant, "COMPLETED")]
     story.upsert([0, 5, 10], 120)
     story.check("Hudi executed our plan and wrote")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writer", [Writer("1.2.0", 9)], ids=str)
+def test_the_record_index_still_finds_every_key(writer: Writer, path: Path, readers: Readers) -> None:
+    """It names a key's file group, which a compaction does not change."""
+    switches = ("enable", "record.index.enable", "global.record.level.index.enable")
+    metadata = {f"hoodie.metadata.{switch}": "true" for switch in switches}
+    story = Story(readers, writer, path, "RECORD_INDEX", **NEW_GROUPS, **metadata)
+    story.upsert(list(range(6)), 0)
+    story.upsert([0, 1, 2], 30)
+    story.upsert([3, 4], 60)
+    assert (path / ".hoodie/metadata/record_index").is_dir()
+    compacted(story.open(), readers.spark, 40)
+    story.upsert([0, 1, 3, 12], 90)
+    story.check("Hudi wrote after our compaction")
 
 
 @pytest.mark.parametrize("writer", [Writer("0.15.0", 6)])

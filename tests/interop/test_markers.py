@@ -213,7 +213,7 @@ def test_hudi_executes_what_our_dead_execution_had_begun(
 ) -> None:
     table = written(survivor, path, version)
     before = rows_of(table)
-    plan = table.plan_compaction(threshold=20_000)
+    plan = table.plan_compaction(threshold=100_000)
     assert isinstance(plan, Plan)
     with monkeypatch.context() as patch:
         patch.setattr(CompactionExecutor, "_commit", dies)

@@ -148,8 +148,8 @@ def written_by(hudi: Hudi, path: Path, given: Mapping[str, str]) -> HudiTable:
     ("writer", "ordering", "mode", "agreeing"),
     [
         ("0.15.0", "ts", MergeMode.OVERWRITE_WITH_LATEST, ("0.15.0",)),
-        ("0.15.0", None, MergeMode.COMMIT_TIME_ORDERING, ("0.15.0", "1.2.0")),
-        ("1.2.0", "ts", MergeMode.COMMIT_TIME_ORDERING, ("0.15.0", "1.2.0")),
+        pytest.param("0.15.0", None, MergeMode.COMMIT_TIME_ORDERING, ("0.15.0", "1.2.0"), marks=pytest.mark.slow),
+        pytest.param("1.2.0", "ts", MergeMode.COMMIT_TIME_ORDERING, ("0.15.0", "1.2.0"), marks=pytest.mark.slow),
     ],
 )
 def test_tables_of_hudi_that_overwrite_with_latest(
@@ -186,6 +186,7 @@ def without_g(rows: Rows) -> Rows:
     return {key: row for key, row in rows.items() if key[1] != "g"}
 
 
+@pytest.mark.slow
 def test_a_prefix_of_an_overwriting_table(path: Path, readers: All) -> None:
     """Log files whose ranges do not overlap: 0.15.0's answer stays, and 1.2.0's, which has another rule."""
     hudi = readers.hudi["0.15.0"]
@@ -361,6 +362,7 @@ def test_an_exact_split(log_block_format: str, path: Path, readers: All) -> None
     hudi_goes_on(readers, table)
 
 
+@pytest.mark.slow
 def test_an_exact_split_through_time(path: Path, readers: All) -> None:
     table = created(path, EXACT, "parquet")
     readers.write(table, ("a", 1, "0"), ("a", 5, "0"), ("b", 6, "0"))

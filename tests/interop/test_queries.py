@@ -139,6 +139,7 @@ def check_right_or_refused(table: HudiTable, truth: Mapping[str, Rows]) -> None:
             assert not unlike, f"as of {answered} (asked for {t}):\n" + "\n".join(unlike)
 
 
+@pytest.mark.slow
 def test_replaced_file_groups(path: Path, releases: Mapping[str, Hudi]) -> None:
     """insert_overwrite replaces a partition's file groups; as of an instant before, they are there."""
     hudi = releases["0.15.0"]
@@ -159,6 +160,7 @@ def test_replaced_file_groups(path: Path, releases: Mapping[str, Hudi]) -> None:
     same_in_every_range(table, {"0.15.0": hudi}, "after insert_overwrite")
 
 
+@pytest.mark.slow
 def test_forms_of_an_instant(path: Path, releases: Mapping[str, Hudi]) -> None:
     options = hudi_options(name="t")
     for mark in range(2):

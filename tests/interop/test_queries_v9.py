@@ -5,6 +5,7 @@ Time travel goes by requested times, incremental ranges by completion times (`do
 
 from __future__ import annotations
 
+import operator
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -21,6 +22,7 @@ from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.readers import FIRST
 from tests.interop.tables import START, Shape, hudi_options, planned, rows
 from tests.interop.test_hudi_tables import BATCHES, SETTINGS, written_by
+from tests.interop.test_queries import check_right_or_refused, refused
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -148,7 +150,7 @@ CASES = [
     pytest.param(
         {
             "hoodie.write.table.version": "9",
-            "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+            "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
             "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
         },
         id="v9-commit-time",
@@ -179,7 +181,7 @@ def test_positions_in_log_blocks_are_of_the_base_file_they_name(
     """Hudi may merge by the positions of rows in the base file: those of a base file from before our compaction."""
     options = at_version("9") | {"hoodie.index.type": "SIMPLE", "hoodie.write.record.positions": "true"}
     for mark, (numbers, start) in enumerate(BATCHES):
-        hudi_1_2.write(path, rows(numbers, lambda n, start=start: start + n, mark), options)
+        hudi_1_2.write(path, rows(numbers, partial(operator.add, start), mark), options)
     table = HudiTable.open(str(path), settings=SETTINGS)
     storage = table.state().storage
     named = [
@@ -243,3 +245,53 @@ def test_a_plan_of_ours_is_what_it_says(path: Path, session: LocalSession, hudi_
     assert plan.instant < max(completed(table))
     hudi_1_2.compaction(path, "execute")
     assert beside.check("Hudi executed our plan", every=4) == before
+
+
+@pytest.mark.slow
+def test_hudi_compacts_cleans_and_archives(path: Path, hudi_1_2: Hudi) -> None:
+    """As of every commit there ever was: the answer of that time, or a refusal that names an instant that answers."""
+    services = {
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.max.delta.commits": "2",
+        "hoodie.clean.automatic": "true",
+        "hoodie.cleaner.commits.retained": "3",
+        "hoodie.archive.automatic": "true",
+        "hoodie.keep.min.commits": "4",
+        "hoodie.keep.max.commits": "5",
+    }
+    truth: dict[str, Rows] = {}
+    for mark in range(9):
+        numbers = sorted({mark, mark + 1, (mark * 5) % 9})
+        frame = rows(numbers, partial(operator.add, mark * 10), mark)
+        hudi_1_2.write(path, frame, at_version("9") | services)
+        table = HudiTable.open(str(path), settings=SETTINGS)
+        newest = table.state().timeline.last_write
+        assert newest is not None
+        truth[newest] = by_key(hudi_1_2.read(path))
+        check_right_or_refused(table, truth)
+    assert list((path / ".hoodie/timeline/history").glob("*.parquet")), "nothing was archived"
+    assert refused(table, min(truth)) is not None, "nothing was cleaned"
+
+
+@pytest.mark.slow
+def test_a_row_after_a_delete_without_ordering_value(path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
+    """An older one than the base row: Hudi shows the base row again until a compaction, the engine the row."""
+    shape = Shape(options={"table_version": 9})
+    table = shape.create(path)
+    key = ("p=b", "k1")
+
+    def upsert(minute: float, mark: int) -> None:
+        table.upsert(session, session.frame(rows([1], lambda _: minute, mark)))  # type: ignore[arg-type]
+
+    def shown() -> tuple[int, int]:
+        ours = answer(table, table.snapshot_tasks())
+        return by_key(hudi_1_2.read(path))[key]["small"], ours[key]["small"]
+
+    upsert(10, 0)
+    compacted_at_all_cuts(table, session, 20)
+    gone = rows([1], lambda _: 10, 1).select(["id", "p"])
+    table.delete(session, session.frame(gone))  # type: ignore[arg-type]
+    upsert(5, 2)
+    assert shown() == (-1000, -1002)
+    compacted_at_all_cuts(table, session, 20)
+    assert shown() == (-1002, -1002)

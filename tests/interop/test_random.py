@@ -145,5 +145,6 @@ class Walk:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+@pytest.mark.slow
 def test_random_history(seed: int, path: Path, readers: Readers) -> None:
     Walk(seed, path, readers).run()

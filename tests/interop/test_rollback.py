@@ -80,7 +80,7 @@ def goes_on(readers: Readers, table: HudiTable, release: str, expected: Rows, st
     assert not table.validate()
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH)
 def test_our_rollback(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -96,6 +96,7 @@ def test_our_rollback(release: str, path: Path, readers: Readers) -> None:
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_our_unschedule(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -106,6 +107,7 @@ def test_our_unschedule(release: str, path: Path, readers: Readers) -> None:
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_our_restore(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -160,6 +162,7 @@ def test_hudi_takes_our_unfinished_write_back(release: str, path: Path, readers:
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_hudi_restores_our_savepoint(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -194,6 +197,7 @@ def test_hudi_rolls_our_attempt_back_and_executes(release: str, path: Path, read
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_hudi_executes_after_our_rollback_of_an_attempt(release: str, path: Path, readers: Readers) -> None:
     table = with_history(path, readers.spark)
     before = readers.agree(table, "before")["snapshot"]
@@ -207,6 +211,7 @@ def test_hudi_executes_after_our_rollback_of_an_attempt(release: str, path: Path
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_hudi_finishes_our_rollback(release: str, path: Path, readers: Readers) -> None:
     """Our rollback dies after each of its steps; Hudi's next write ends it."""
     origin = with_history(path, readers.spark)
@@ -293,6 +298,7 @@ def test_hudis_own_table(release: str, path: Path, readers: Readers) -> None:
 
 
 @pytest.mark.parametrize("release", EACH)
+@pytest.mark.slow
 def test_restore_over_an_insert_overwrite(release: str, path: Path, readers: Readers) -> None:
     """A replacecommit later than the savepoint goes, and the file groups that it replaced are back."""
     hudi = readers.hudi[release]
@@ -312,6 +318,7 @@ def test_restore_over_an_insert_overwrite(release: str, path: Path, readers: Rea
     goes_on(readers, table, release, before, "restored")
 
 
+@pytest.mark.slow
 def test_bucket_group_that_was_new_vanishes(path: Path, readers: Readers) -> None:
     table = Shape().create(path)
     upsert(table, readers.spark, [0], 0, 0)
@@ -324,6 +331,7 @@ def test_bucket_group_that_was_new_vanishes(path: Path, readers: Readers) -> Non
     goes_on(readers, table, "0.15.0", before, "groups gone")
 
 
+@pytest.mark.slow
 def test_blocks_of_several_commits_in_one_log_file(path: Path, readers: Readers) -> None:
     """As appends on HDFS make them: the log file stays, and a rollback block takes our part of it back."""
     table = Shape(buckets=1, partition_fields=()).create(path)

@@ -79,7 +79,7 @@ def by_us(table: Path, settings: dict[str, str]) -> Plan | NoPlan:
         pytest.param("LogFileSizeBasedCompactionStrategy", {SIZE: "5000"}, 2, marks=pytest.mark.slow),
         pytest.param("LogFileSizeBasedCompactionStrategy", {IO: "0"}, 1, marks=pytest.mark.slow),
         pytest.param("LogFileNumBasedCompactionStrategy", {}, 4, marks=pytest.mark.slow),
-        ("LogFileNumBasedCompactionStrategy", {NUMBER: "2"}, 3),
+        pytest.param("LogFileNumBasedCompactionStrategy", {NUMBER: "2"}, 3, marks=pytest.mark.slow),
         pytest.param("DayBasedCompactionStrategy", {}, 4, marks=pytest.mark.slow),
         ("DayBasedCompactionStrategy", {PARTITIONS: "3"}, 3),
         pytest.param("DayBasedCompactionStrategy", {PARTITIONS: "4"}, 3, marks=pytest.mark.slow),
@@ -87,7 +87,7 @@ def by_us(table: Path, settings: dict[str, str]) -> Plan | NoPlan:
         pytest.param("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "1"}, 2, marks=pytest.mark.slow),
         pytest.param("BoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 4, marks=pytest.mark.slow),
         pytest.param("UnBoundedPartitionAwareCompactionStrategy", {}, 1, marks=pytest.mark.slow),
-        ("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "0"}, 3),
+        pytest.param("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "0"}, 3, marks=pytest.mark.slow),
         pytest.param("UnBoundedPartitionAwareCompactionStrategy", {PARTITIONS: "40"}, 0, marks=pytest.mark.slow),
     ],
 )
@@ -145,6 +145,7 @@ def test_triggers_agree(
     assert isinstance(by_us(days, settings), Plan) == due
 
 
+@pytest.mark.slow
 def test_days_with_dashes_are_found_by_neither(path: Path, tmp_path: Path, hudi_0_15: Hudi) -> None:
     options = hudi_options(name="t", buckets=1)
     for mark in (1, 2):

@@ -12,17 +12,19 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.clean_state import read_savepoints
 from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall
 from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
-from hudi_assets.engine.model import Plan
-from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.model import Action, Plan
+from hudi_assets.engine.storage import LocalStorage, Storage
 from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.publish import system_now_ms
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences
+from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.tables import hudi_options
 from tests.interop.test_clean import EVER, call, copied, data_files, hudi_clean
 from tests.local_session import LocalSession
@@ -290,14 +292,16 @@ def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi
 def test_clean_and_archive_keep_the_metadata_table(
     path: Path, session: LocalSession, hudi_1_2: Hudi, version: int
 ) -> None:
-    """What our clean deletes leaves the metadata table; our archive never passes its last compaction."""
+    """What our clean deletes leaves the metadata table; our archive never passes its last compaction, and takes
+    what is older from the metadata table's own timeline."""
     writer = Writer(hudi_1_2, path, version)
     metadata = {"hoodie.metadata.enable": "true", "hoodie.metadata.compact.max.delta.commits": "4"}
     for number in range(8):
         writer.upsert(**metadata)
         if number in (2, 5):
             hudi_1_2.compaction(path, "run", **writer.options, **metadata)
-    stated = {"hudi_assets.writers": "stopped", "hudi_assets.query.grace": "0s", **FEW}
+    few = {"hoodie.metadata.keep.min.commits": "2", "hoodie.metadata.keep.max.commits": "3"}
+    stated = {"hudi_assets.writers": "stopped", "hudi_assets.query.grace": "0s", **FEW, **few}
     table = HudiTable.open(str(path), settings=stated)
     before = by_key(table.snapshot(session).toArrow())
     files = data_files(path)
@@ -310,6 +314,7 @@ def test_clean_and_archive_keep_the_metadata_table(
     assert own is not None
     assert isinstance(archived, ArchiveResult)
     assert start <= own.timestamp
+    assert list((path / ".hoodie/metadata" / HISTORY).glob("*.parquet"))
     on = {"hoodie.metadata.enable": "true"}
     assert not differences(before, by_key(hudi_1_2.read(path, "snapshot", options=on)))
     assert {row["is_present_in_fs"] == row["is_present_in_metadata"] for row in _validated(hudi_1_2, path)} <= {True}
@@ -322,3 +327,60 @@ def test_clean_and_archive_keep_the_metadata_table(
 def _validated(hudi: Hudi, path: Path) -> list[dict[str, str]]:
     """Each file that Hudi finds in only one of the file system and its metadata table."""
     return call(hudi, path, "validate_metadata_table_files")
+
+
+# ------------------------------------------------------------------------------------- savepoint, restore
+
+
+@pytest.mark.parametrize("who", ["ours", "Hudi's"])
+def test_a_savepoint_is_restored(path: Path, session: LocalSession, hudi_1_2: Hudi, who: str) -> None:
+    """After the savepoint a compaction at an earlier instant was completed, and a later one, and writes."""
+    ours = Ours(path, session, 9)
+    for _ in range(3):
+        ours.upsert()
+    saved = ours.table.savepoint()
+    before = ours.same(hudi_1_2)
+    assert ours.compact(1) < saved
+    ours.upsert()
+    assert ours.compact(4) > saved
+    ours.upsert("b")
+    assert ours.same(hudi_1_2) != before
+    ours.table.clean(retained=1)
+    if who == "ours":
+        ours.table.restore(saved)
+    else:
+        call(hudi_1_2, path, "rollback_to_savepoint", f"instant_time=>'{saved}'")
+    assert ours.same(hudi_1_2) == before
+    assert ours.table.validate() == ()
+    ours.their_upsert(hudi_1_2)
+    ours.same(hudi_1_2)
+    ours.upsert()
+    ours.compact(ours.number)
+    ours.same(hudi_1_2)
+
+
+def test_each_finishes_the_others_clean(path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
+    """Ours died after publishing its clean: Hudi's next clean finishes it. Hudi's savepoint protects from ours."""
+    ours = Ours(path, session, 9)
+    for _ in range(3):
+        ours.upsert()
+        ours.compact(ours.number)
+    call(hudi_1_2, path, "create_savepoint", f"commit_time=>'{ours.table.state().timeline.last_write}'")
+    protected = {file for savepoint in read_savepoints(ours.table.state()) for file in savepoint.files}
+    assert protected
+    ours.upsert()
+    ours.compact(ours.number)
+    ours.upsert()
+    ours.compact(ours.number)
+    rehearsal = DyingStorage(str(copied(path, "rehearsal")))
+    HudiTable(rehearsal, ours.table.config).clean(retained=1)
+    deletions = [number for number, done in enumerate(rehearsal.operations, start=1) if done.startswith("delete p=")]
+    dying: Storage = DyingStorage(str(path), deletions[1])
+    with pytest.raises(Crash):
+        HudiTable(dying, ours.table.config).clean(retained=1)
+    [pending] = ours.table.state().timeline.pending(Action.CLEAN)
+    before = ours.same(hudi_1_2)
+    hudi_clean(hudi_1_2, path, "KEEP_LATEST_COMMITS", 1)
+    assert pending.timestamp in {i.timestamp for i in ours.table.state().timeline.completed(Action.CLEAN)}
+    assert ours.same(hudi_1_2) == before
+    assert protected <= data_files(path)

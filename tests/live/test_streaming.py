@@ -141,9 +141,13 @@ def test_0_15_0_with_the_shared_lock(tmp_path: Path, session: LocalSession, seco
         finish(watch, "0.15.0", seconds)
 
 
-@pytest.mark.parametrize("version", ["9", "8"])
-def test_1_2_0_without_a_shared_lock(version: str, tmp_path: Path, session: LocalSession, seconds: float) -> None:
-    options = {**WRITER, **retention(seconds), "hoodie.metadata.enable": "false"}
+@pytest.mark.parametrize(
+    ("version", "metadata"), [("9", "true"), ("9", "false"), ("8", "false")], ids=["9-metadata-table", "9", "8"]
+)
+def test_1_2_0_without_a_shared_lock(
+    version: str, metadata: str, tmp_path: Path, session: LocalSession, seconds: float
+) -> None:
+    options = {**WRITER, **retention(seconds), "hoodie.metadata.enable": metadata}
     options |= {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
     with writing("1.2.0", tmp_path, options) as writer, DagsterInstance.ephemeral() as instance:
         settings = {**SETTINGS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
@@ -154,10 +158,11 @@ def test_1_2_0_without_a_shared_lock(version: str, tmp_path: Path, session: Loca
         assert watch.table.config.table_version == int(version)
         live(maintenance, watch, seconds)
         assert not writer.stop()
-        finish(watch, "1.2.0", seconds)
+        assert (writer.path / ".hoodie/metadata").exists() == (metadata == "true")
+        finish(watch, "1.2.0", seconds, metadata)
 
 
-def finish(watch: Watch, release: str, seconds: float) -> None:
+def finish(watch: Watch, release: str, seconds: float, metadata: str = "false") -> None:
     """The table at its end, by the engine and by Apache Hudi itself."""
     table = HudiTable.open(watch.table.path, settings=dict(watch.table.config.properties))
     watch.table = table
@@ -168,7 +173,7 @@ def finish(watch: Watch, release: str, seconds: float) -> None:
     counts.commits = last_batch(table) + 1
     wanted = watch.writer.stream().rows(counts.events)
     with Hudi(release) as hudi:
-        shown = hudi.read(table.path).to_pylist()
+        shown = hudi.read(table.path, options={"hoodie.metadata.enable": metadata}).to_pylist()
     assert sorted((row["id"], row["ts"], row["v"]) for row in shown) == sorted((k, *v) for k, v in wanted.items())
     print(f"\n{release}, {seconds:.0f} s: {counts.told()}")
     assert counts.compactions >= 3

@@ -445,7 +445,7 @@ def test_lives(session: LocalSession, name: str) -> None:
 def note_what_happened(name: str) -> None:
     """A life in which nothing happens proves nothing: with the default numbers everything has to have come up."""
     print(name, dict(HAPPENED))
-    if EXAMPLES * STEPS >= 1_000:
+    if EXAMPLES * STEPS >= 2_000:
         for what in (
             "compactions",
             "partial compactions",

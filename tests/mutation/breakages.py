@@ -14,6 +14,7 @@ CLEAN = ("tests/property/test_clean_plan.py",)
 CRASHES = ("tests/crash/test_crashes.py",)
 UNDO = ("tests/property/test_rollback.py", "tests/crash/test_undo_crashes.py")
 LIVES = ("tests/machine",)
+PAST_INSTANTS = ("tests/unit/test_placement.py", "tests/unit/test_past_instants.py")
 HFILES = ("tests/unit/test_hfile.py", "tests/property/test_hfile.py")
 METADATA = ("tests/unit/test_metadata_reader.py", "tests/unit/test_metadata_records.py")
 
@@ -274,5 +275,41 @@ BREAKAGES: tuple[Breakage, ...] = (
         "completions.get(instant) or (instant if _is_archived(instant, own) else None)",
         "completions.get(instant)",
         METADATA,
+    ),
+    # -- past instants
+    Breakage(
+        "a log file requested below the plan's instant, and completed above it, is kept",
+        f"{_ENGINE}/compaction/placement.py",
+        "log.base_instant <= instant and completion > low",
+        "False",
+        PAST_INSTANTS,
+    ),
+    Breakage(
+        "a plan may stand before the active timeline's start",
+        f"{_ENGINE}/compaction/placement.py",
+        "max([self.floor, slice_.base_instant",
+        "max([slice_.base_instant",
+        PAST_INSTANTS,
+    ),
+    Breakage(
+        "a plan may stand above an unfinished write",
+        f"{_ENGINE}/compaction/placement.py",
+        "return self.ceiling is None or self._free(low) < self.ceiling",
+        "return True",
+        PAST_INSTANTS,
+    ),
+    Breakage(
+        "a write that turned up below a plan is overlooked",
+        f"{_ENGINE}/concurrency/stragglers.py",
+        "if write.timestamp < plan.instant:",
+        "if False:",
+        PAST_INSTANTS,
+    ),
+    Breakage(
+        "two completions of one instant both stand",
+        f"{_ENGINE}/timeline/publish.py",
+        "            self._alone(instant, action, path)\n",
+        "            pass\n",
+        PAST_INSTANTS,
     ),
 )

@@ -90,6 +90,25 @@ def test_both_queries_and_the_data_source(spark: SparkSession, tmp_path: Path) -
     assert third > done
 
 
+@pytest.mark.spark
+def test_both_queries_where_compactions_are_planned_at_past_instants(spark: SparkSession, tmp_path: Path) -> None:
+    table = at_version_9(tmp_path / "t")
+    first = write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    second = write(table, spark, 20_000, ("k0", 11_000, 2), ("k2", 11_000, 2))
+    done = compact(table, spark, 15_000)
+    assert first < done < second
+    times = table.state().timeline.completions
+
+    assert shown(table.time_travel(spark, first)) == {"k0": 1, "k1": 1}
+    assert shown(table.time_travel(spark, done)) == {"k0": 1, "k1": 1}
+    assert shown(table.time_travel(spark, second)) == {"k0": 2, "k1": 1, "k2": 2}
+    assert shown(table.incremental(spark, first, done)) == {"k0": 1, "k1": 1}
+    assert shown(table.incremental(spark, times[first], times[second])) == {"k0": 2, "k2": 2}
+    reader = spark.read.format("hudi_assets").options(**{TYPE: "incremental", BEGIN: times[second]})
+    assert shown(reader.load(table.path)) == {}
+    assert shown(table.read_optimized(spark)) == {"k0": 1, "k1": 1}
+
+
 # ------------------------------------------------------------------------------- what is taken and refused
 
 

@@ -10,7 +10,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.compaction import planning
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.settings.config import WRITERS
+from hudi_assets.engine.settings.config import QUERY_GRACE, WRITERS
 from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from tests.local_session import LocalSession
@@ -24,7 +24,8 @@ def made(path: Path, session: LocalSession, version: int) -> HudiTable:
         str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, table_version=version
     )
     table.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
-    return HudiTable.open(table.path, settings={WRITERS: "locked", TABLE_SERVICES: "ours"})
+    beside = {WRITERS: "locked", TABLE_SERVICES: "ours", QUERY_GRACE: "0s", "hoodie.clean.automatic": "false"}
+    return HudiTable.open(table.path, settings=beside)
 
 
 def begun(table: HudiTable) -> str:

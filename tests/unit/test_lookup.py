@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -181,16 +182,22 @@ def test_keys_in_log_files_alone_are_found(session: LocalSession, tmp_path: Path
 
 def test_a_key_in_two_file_groups_is_refused(session: LocalSession, tmp_path: Path) -> None:
     """Nothing of the write stays."""
-    table = make(tmp_path / "t", **NO_GROWTH)
-    put(table, session, 1, ("x", 10))
-    first = table.read_optimized_files()[0]
-    put(table, session, 2, ("y", 10))
-    (second,) = set(table.read_optimized_files()) - {first}
-    Path(second).write_bytes(Path(first).read_bytes())
-    files = sorted(Path(table.path).rglob("*"))
+    made = make(tmp_path / "made", **NO_GROWTH)
+    put(made, session, 1, ("x", 10))
+    first = Path(made.read_optimized_files()[0])
+    done = put(made, session, 2, ("y", 10))
+    (second,) = {Path(file) for file in made.read_optimized_files()} - {first}
+    path = Path(shutil.copytree(made.path, tmp_path / "t"))
+    commit = path / ".hoodie" / f"{done.instant}.deltacommit"
+    sizes = f'"fileSizeInBytes": {second.stat().st_size}', f'"fileSizeInBytes": {first.stat().st_size}'
+    assert sizes[0] in commit.read_text()
+    commit.write_text(commit.read_text().replace(*sizes))
+    shutil.copy(first, path / second.relative_to(made.path))
+    table = HudiTable.open(str(path))
+    files = sorted(path.rglob("*"))
     with pytest.raises(CorruptTable, match="'x' is in several file groups"):
         put(table, session, 3, ("x", 30), ("q", 40))
-    assert [f for f in sorted(Path(table.path).rglob("*")) if ".aux" not in f.parts and f not in files] == []
+    assert [f for f in sorted(path.rglob("*")) if ".aux" not in f.parts and f not in files] == []
 
 
 def test_an_unreadable_base_file_is_named(session: LocalSession, tmp_path: Path) -> None:

@@ -204,3 +204,30 @@ def test_validate_compares_it_with_the_files(session: Any, table: HudiTable) -> 
     assert found.keys() == {log.name, "never there"}
     assert "does not list" in found[log.name]
     assert "not there" in found["never there"]
+
+
+def test_column_stats_that_a_bloom_index_goes_by(session: Any, tmp_path: Path) -> None:
+    """A writer with hoodie.bloom.index.use.metadata does not look into base files without an entry."""
+    path = str(tmp_path / "t")
+    table = HudiTable.create(path, SCHEMA, record_key=["id"], ordering_field="ts", data_latency="1s")
+    switch_on(table, "column_stats")
+    write(HudiTable.open(path), session, 0, 1_000)
+    stated = {"hoodie.bloom.index.use.metadata": "true"}
+    with pytest.raises(UnsupportedTable, match="column_stats"):
+        HudiTable.open(path, settings=stated).due_compaction()
+    with pytest.raises(UnsupportedTable, match="column_stats"):
+        write(HudiTable.open(path, settings=stated), session, 0, 1_000)
+    HudiTable.open(path).due_compaction()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_old_slices_go(session: Any, tmp_path: Path, version: int) -> None:
+    table = create(tmp_path / "t", version, {"hoodie.metadata.compact.max.delta.commits": "3"})
+    for number in range(14):
+        write(table, session, number, 1_000 + number)
+        assert in_metadata_table(table) == on_disk(table)
+    files = Path(table.path, ROOT, "files")
+    compactions = [i.timestamp for i in own(table).completed(Action.COMMIT)]
+    assert len(compactions) >= 3
+    assert sorted(f.stem.split("_")[2] for f in files.glob("*.hfile")) == compactions[-2:]
+    assert len(list(files.glob(".files-*.log.*"))) <= 2 * 4

@@ -203,6 +203,17 @@ def test_two_completions_of_one_instant_do_not_both_stand(table: Table, three: l
     assert list(table.timeline.glob(f"{three[2]}_*")) == [first]
 
 
+def test_what_two_completions_left_is_found(table: Table, three: list[str]) -> None:
+    """A process that died between creating its file and looking whether it was alone."""
+    first = next(table.timeline.glob(f"{three[2]}_*.deltacommit"))
+    completion = first.name.split("_")[1].split(".")[0]
+    second = first.with_name(first.name.replace(completion, moved(completion, 1)))
+    second.write_bytes(first.read_bytes())
+    (finding,) = table.open().validate()
+    assert finding.kind == "two_completions"
+    assert Path(finding.path).name in (first.name, second.name)
+
+
 def test_two_executions_of_a_plan(table: Table, three: list[str]) -> None:
     """The one that comes second has nothing left of it, on the timeline or beside the base file."""
     plan = table.plan(2_000)
@@ -364,6 +375,17 @@ def test_archiving_never_passes_such_a_file(table: Table) -> None:
     assert state.timeline.start > instants[1], "nothing was archived"
     assert not orphan.exists()
     assert set(table.rows()) == set(range(6))
+
+
+def test_a_file_that_the_start_has_passed_is_found(table: Table) -> None:
+    """Its rows are shown, by Hudi too; nothing but the archived timeline tells that its write was never completed."""
+    keep = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
+    instants = [table.put(key, 1_000 + key) for key in range(6)]
+    table.open(**keep).archive()
+    assert table.open().validate() == ()
+    dead = _copy_as(table.only(f".*_{instants[1]}.log.*"), instants[1], moved(instants[1], 1))
+    (finding,) = table.open().validate()
+    assert (finding.kind, finding.path) == ("phantom_file", dead.name)
 
 
 def test_a_file_of_an_action_that_is_not_known_here_is_somebodys(table: Table, three: list[str]) -> None:

@@ -49,6 +49,8 @@ def session_settings(bundle: str) -> dict[str, str]:
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
         "spark.sql.extensions": EXTENSION,
+        # Else Hudi, to estimate sizes, starts a second Java that attaches to this one, and prints how it failed.
+        "spark.driver.extraJavaOptions": "-Djol.skipHotspotSAAttach=true -Djdk.attach.allowAttachSelf=true",
     }
 
 
@@ -146,6 +148,8 @@ def hudi_options(config: TableConfig) -> Mapping[str, str]:
     """Hudi's writer settings for the execution: the caller's, and the metadata table on exactly where there is one."""
     passed = {key: value for key, value in config.properties.items() if key.startswith(_PASSED)}
     passed["hoodie.metadata.enable"] = str(bool(config.properties.get(_METADATA))).lower()
+    # Else a procedure of a newer release makes a newer table of it (tried: 1.2.0 a version 8 one).
+    passed |= {"hoodie.write.table.version": str(config.table_version), "hoodie.write.auto.upgrade": "false"}
     for key, value in passed.items():
         if "," in value or "=" in value:
             raise InvalidInput(f"{key}={value} cannot be given to Hudi's procedure: it has a comma or an equals sign.")

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from hudi_assets.engine.concurrency.lock import write_lock
+from hudi_assets.engine.housekeeping.archive_metadata import archive_metadata_table
 from hudi_assets.engine.housekeeping.archive_plan import Bounds, keep_of, plan_archive
 from hudi_assets.engine.housekeeping.clean import refuse_unstated_writers
 from hudi_assets.engine.housekeeping.clean_plan import earliest_to_retain, retention
@@ -82,6 +83,7 @@ class Archiver:
             for instant in (*(i for i in files if not i.is_completed), *(i for i in files if i.is_completed)):
                 self.storage.delete(f"{self.layout.timeline_folder}/{instant.file_name}")
             self.layout.archive.settle(self.storage, self.config.properties)
+            self._archive_metadata_table()
             return ArchiveResult(tuple(i.timestamp for i in chosen), path)
 
     def _state(self) -> TableState:
@@ -123,6 +125,12 @@ class Archiver:
             if right is not None and right.path in named:
                 for path in paths:
                     self.storage.delete(path)
+
+    def _archive_metadata_table(self) -> None:
+        if self.publisher.metadata_table is not None:
+            start = self._state().timeline.start
+            properties, timezone = self.config.properties, self.config.timezone
+            archive_metadata_table(self.storage, self.layout, properties, data_start=start, timezone=timezone)
 
     def _read(self, instant: Instant) -> TimelineFile:
         path = f"{self.layout.timeline_folder}/{instant.file_name}"

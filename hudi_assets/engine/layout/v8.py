@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.layout import names
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
@@ -53,6 +54,13 @@ class LayoutV8:
         if parts[1:] == [State.INFLIGHT.value]:
             return Instant(timestamp, Action.COMMIT, State.INFLIGHT, file_name)
         action = _ACTIONS.get(parts[1])
+        if action is not None and len(parts) == 2:
+            # Hudi takes it for completed when it was last written; passed over, its rows would be missing.
+            raise UnsupportedTable(
+                f"The completed {action} {timestamp} has no completion time in its name.",
+                where=f"{self.timeline_folder}/{file_name}",
+                hint="Let Hudi upgrade the table: it names the instants anew.",
+            )
         if action is None or len(parts) != 3 or parts[2] not in (State.REQUESTED, State.INFLIGHT):
             return None
         return Instant(timestamp, action, State(parts[2]), file_name)

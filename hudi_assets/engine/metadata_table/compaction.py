@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
-from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import COMPLETED, INFLIGHT, named, table_properties
 from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, newest_schema
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import FilesRecord, encode
-from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, files_slice
+from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, files_slice, replaced_files
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
@@ -32,6 +33,7 @@ _MAY_BE_THERE: Final = {FILES, "column_stats"}
 _AT_COMPACTION: Final = "001"
 _TOKEN: Final = "0-0-0"
 _MB: Final = 1024 * 1024
+_VERSIONS_KEPT: Final = 2
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,17 @@ class OwnCompaction:
         return self.delta_commits(own) >= self._most() and self.can_compact(own)
 
     def delta_commits(self, own: OwnTimeline) -> int:
-        """How many there are since the last compaction."""
+        """How many there are since the last compaction; without the common lock of version 6, the last ones of ours.
+
+        There another engine may be at work beside us: it compacts then.
+        """
         last = own.last_compaction
         since = "" if last is None else last.timestamp
-        return sum(1 for i in own.completed(Action.DELTA_COMMIT) if (i.completion or i.timestamp) > since)
+        later = [i for i in own.completed(Action.DELTA_COMMIT) if (i.completion or i.timestamp) > since]
+        if not self.layout.has_completion_times:
+            return len(later)
+        newest_first = sorted(later, key=lambda i: i.completion or i.timestamp, reverse=True)
+        return sum(1 for _ in takewhile(lambda i: is_ours(self.storage, self.layout, i), newest_first))
 
     def _most(self) -> int:
         text = table_properties(self.storage).get(MAX_DELTA_COMMITS) or str(_DEFAULT)
@@ -103,10 +112,10 @@ class OwnCompaction:
 
     def compact(self) -> str:
         """Plan, publish and execute a compaction."""
-        own = self._own()
-        latest = max(i.timestamp for i in own.completed(Action.DELTA_COMMIT))
+        latest = max(i.timestamp for i in self._own().completed(Action.DELTA_COMMIT))
         instant = self.new_instant() if self.layout.has_completion_times else f"{latest}{_AT_COMPACTION}"
-        slice_ = files_slice(self.storage, self.layout, own)
+        # Read after the instant was taken: what completes from now on is in the new slice.
+        slice_ = files_slice(self.storage, self.layout, self._own())
         plan = Plan(instant, NO_THRESHOLD, (_operation(slice_),), "", {WRITER: WRITER})
         self.storage.create(own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED), encode_plan(plan))
         return self._execute(instant)
@@ -126,7 +135,16 @@ class OwnCompaction:
         completion = self.new_instant() if self.layout.has_completion_times else None
         path = own_path(self.layout, instant, Action.COMPACTION, State.COMPLETED, completion)
         self.storage.create(path, self.layout.encode_commit(metadata))
+        self._clean()
         return instant
+
+    def _clean(self) -> None:
+        """Delete the slices that are older than Hudi keeps here (KEEP_LATEST_FILE_VERSIONS, 2).
+
+        Without an instant for it: that policy looks for what is there, and nobody asks when it went.
+        """
+        for path in replaced_files(self.storage, self.layout, self._own(), _VERSIONS_KEPT):
+            self.storage.delete(path)
 
     @property
     def _flavour(self) -> Flavour:
@@ -157,6 +175,15 @@ class OwnCompaction:
             log_bytes_compacted=sum(log.size for log in slice_.logs),
             log_blocks=len(slice_.logs),
         )
+
+
+def is_ours(storage: Storage, layout: Layout, instant: OwnInstant) -> bool:
+    """True where a delta commit's file says that this project wrote it."""
+    try:
+        content = storage.read(instant.path)
+    except FileNotFoundError:
+        return False  # another engine has just taken it back
+    return WRITER in layout.decode_commit(content, f"{storage.base}: {instant.path}").extra
 
 
 def _without_tombstones(record: FilesRecord) -> FilesRecord:

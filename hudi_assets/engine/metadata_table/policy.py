@@ -24,6 +24,7 @@ from hudi_assets.engine.settings.config import METADATA_SWITCH_OFF, TableConfig,
 from hudi_assets.engine.storage import Storage
 
 _FILES: Final = "files"
+_COLUMN_STATS: Final = "column_stats"
 _LEFT_TRUE: Final = {
     "write": ("files", "column_stats"),
     "compaction": ("files", "column_stats", "partition_stats", "record_index", "secondary_index_"),
@@ -60,7 +61,11 @@ def _check(storage: Storage, config: TableConfig, action: str) -> tuple[str, ...
             where=storage.base,
             hint="Wait until the engine that builds it has finished.",
         )
-    untrue = untrue_after((*named(properties.get(COMPLETED)), *building), action)
+    partitions = (*named(properties.get(COMPLETED)), *building)
+    untrue = untrue_after(partitions, action)
+    if config.index.ranges_from_metadata and _COLUMN_STATS in partitions:
+        # A writer's bloom index would not look into a base file without an entry: it would insert its keys again.
+        untrue = (*untrue, _COLUMN_STATS)
     if untrue and config.properties.get(METADATA_SWITCH_OFF, "false").strip().lower() != "true":
         raise UnsupportedTable(
             f"A {action} would make partitions of the metadata table untrue: {', '.join(untrue)}.",

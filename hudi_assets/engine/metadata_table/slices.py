@@ -52,12 +52,7 @@ class FilesSlice:
 
 def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlice:
     """The newest slice of the files partition. `CorruptTable` where there is none, or more than one file group."""
-    bases, logs = [], []
-    for file in storage.list_files(FOLDER):
-        if (base := parse_base(file)) is not None:
-            bases.append(base)
-        elif (log := parse_log(file)) is not None:
-            logs.append(log)
+    bases, logs = _listed(storage)
     groups = {base.file_id for base in bases} | {log.file_id for log in logs}
     if len(groups) != 1:
         raise CorruptTable(
@@ -78,6 +73,28 @@ def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlic
         found = FilesSlice(next(iter(groups)), instant, committed.get(instant), ordered, older)
     assert found is not None
     return found
+
+
+def replaced_files(storage: Storage, layout: Layout, own: OwnTimeline, keep: int) -> list[str]:
+    """Files of the slices before the newest `keep` ones that have base files."""
+    bases, logs = _listed(storage)
+    committed = sorted({base.instant for base in bases if _counts(base.instant, own)})
+    if len(committed) <= keep:
+        return []
+    first = committed[-keep]
+    cut = layout.cut(committed, logs, _completion_of(own))
+    old = [log.path for instant, group in cut.items() if instant < first for log in group]
+    return sorted(old) + sorted(base.path for base in bases if base.instant < first)
+
+
+def _listed(storage: Storage) -> tuple[list[OwnBase], list[LogFile]]:
+    bases, logs = [], []
+    for file in storage.list_files(FOLDER):
+        if (base := parse_base(file)) is not None:
+            bases.append(base)
+        elif (log := parse_log(file)) is not None:
+            logs.append(log)
+    return bases, logs
 
 
 def _completion_of(own: OwnTimeline) -> CompletionOf:

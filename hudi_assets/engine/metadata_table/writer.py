@@ -17,7 +17,7 @@ from typing import Final
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_headers
-from hudi_assets.engine.metadata_table.compaction import OwnCompaction
+from hudi_assets.engine.metadata_table.compaction import OwnCompaction, is_ours
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
 from hudi_assets.engine.metadata_table.own_timeline import OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import has_metadata_table
@@ -83,8 +83,9 @@ class MetadataTable:
         stat = self._stat(slice_, path, len(records))
         begun = CommitMetadata("UPSERT_PREPPED", (stat,), {WRITER: WRITER_NAME})
         for state in (State.REQUESTED, State.INFLIGHT):
-            content = self.layout.encode_commit(begun) if state is State.INFLIGHT else b""
-            self.storage.create(own_path(self.layout, instant, Action.DELTA_COMMIT, state), content)
+            # Java leaves the first one empty and reads neither; ours say whose they are.
+            path_of = own_path(self.layout, instant, Action.DELTA_COMMIT, state)
+            self.storage.create(path_of, self.layout.encode_commit(begun))
         schema = newest_schema(self.storage, slice_) or record_schema(self._flavour)
         block = self._block(instant, records, schema)
         self.storage.create(path, block)
@@ -136,20 +137,20 @@ class MetadataTable:
         return OwnTimeline.read(self.storage, self.layout)
 
     def _refuse_foreign(self, own: OwnTimeline, instant: str) -> None:
-        """Nothing is written beside what another engine left unfinished.
+        """On version 6 nothing is written beside what another engine left unfinished.
 
-        Hudi's readers stop at a log block whose instant is later than the last completed one: what lies
-        behind it would not count.
+        Its readers stop at a log block whose instant is later than the last completed one: what lies behind it
+        would not count. Where slices are cut by completion times, others may be at work beside us.
         """
-        for other in own.unfinished:
+        for other in own.unfinished if not self.layout.has_completion_times else ():
             if other.action in _WRITES and not self._is_ours(own, other):
                 raise Conflict(
                     f"{other.action} {other.timestamp} of the metadata table is another engine's and unfinished.",
                     where=self.storage.base,
                     hint="Let that engine go on, or roll its write back: by HudiTable.rollback where it is stopped.",
                 )
-        done = [i for i in own.of(instant, Action.DELTA_COMMIT) if i.is_completed]
-        if done and not self._is_ours(own, done[0]):
+        begun = own.of(instant, Action.DELTA_COMMIT)
+        if begun and not self._is_ours(own, begun[0]):
             raise Conflict(
                 f"Another engine has written {instant} into the metadata table.",
                 where=self.storage.base,
@@ -163,12 +164,8 @@ class MetadataTable:
     def _is_ours(self, own: OwnTimeline, instant: OwnInstant) -> bool:
         if instant.action == Action.COMPACTION:
             return self._compaction.is_ours(instant.timestamp)
-        files = [i for i in own.of(instant.timestamp, Action.DELTA_COMMIT) if i.state is not State.REQUESTED]
-        if not files:
-            # A crash right after the first file: with no more than that, nothing is there to be lost.
-            return instant.action == Action.DELTA_COMMIT
-        found = self.layout.decode_commit(self.storage.read(files[0].path), f"{self.storage.base}: {files[0].path}")
-        return WRITER in found.extra
+        files = own.of(instant.timestamp, Action.DELTA_COMMIT)
+        return any(is_ours(self.storage, self.layout, file) for file in files)
 
     def _new_log(self, slice_: FilesSlice, instant: str) -> str:
         shown = FileSlice(FILES, slice_.file_id, slice_.instant, None, slice_.logs)

@@ -202,12 +202,16 @@ def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = Non
         slices = _view(state).latest
     else:
         slices = _slices_as_of(state, high, since)
-        # By completion, the log files are chosen one by one.
-        reader = reader if since is not None else _reader_as_of(state, high)
+        reader = _reader_as_of(state, high) if since is None else _reader_of_completed(state, high)
     touched = _touched_groups(state, low, high)
     if touched is not None:
         slices = tuple(s for s in slices if (s.partition, s.file_id) in touched)
     return _tasks(reader, slices, CommitRange(low, high if since is None else None, late))
+
+
+def _reader_of_completed(state: TableState, end: str) -> SliceReader:
+    done = frozenset(t for t, completion in state.timeline.completions.items() if completion <= end)
+    return replace(slice_reader(state), committed=replace(state.committed, completed=done))
 
 
 def _since_completion(state: TableState) -> Since:

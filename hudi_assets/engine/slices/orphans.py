@@ -66,6 +66,20 @@ class Orphans:
         )
 
     @cached_property
+    def passed(self) -> tuple[LogFile | BaseFile, ...]:
+        """Files that count only because the timeline's start has passed an instant that was never completed.
+
+        Known where the archived timeline has completion times, of the range that it covers. Reads the archive.
+        """
+        start = self.state.timeline.start
+        archived = self.state.layout.archive.completions(self.state.storage)
+        if not archived or start is None:
+            return ()
+        first = min(archived)
+        old = (f for f in _table_files(self.state) if first <= instant_of(f) < start)
+        return tuple(f for f in old if instant_of(f) not in archived and instant_of(f) not in self._known)
+
+    @cached_property
     def paths(self) -> tuple[str, ...]:
         """Every file that should not be where it is, in order."""
         return tuple(sorted({f.path for f in self.files} | {log.path for slice_ in self.phantoms for log in slice_}))

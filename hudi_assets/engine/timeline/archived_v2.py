@@ -20,13 +20,14 @@ import pyarrow as pa
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.logs.reader import read_parquet
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.timeline.instants import is_instant
 from hudi_assets.engine.timeline.settled import read_settled
 
 HISTORY: Final = ".hoodie/timeline/history"
 VERSION_FILE: Final = f"{HISTORY}/_version_"
 _FILE: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet", re.ASCII)
 _MANIFEST: Final = re.compile(r"manifest_(\d{1,9})", re.ASCII)
+# The metadata table has instants with a suffix too.
+_INSTANT: Final = re.compile(r"\d{14,20}", re.ASCII)
 _LOOKS: Final = 5
 _TIMES: Final = ("instantTime", "completionTime")
 _Read = TypeVar("_Read")
@@ -207,7 +208,7 @@ def read_history_file(storage: Storage, file: HistoryFile, columns: Sequence[str
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise CorruptTable(f"A file of the archived timeline cannot be read: {error}.", where=where) from error
     times = [table.column(name).to_pylist() for name in _TIMES if name in table.column_names]
-    if None in times[0] or not all(t is None or is_instant(t) for column in times for t in column):
+    if None in times[0] or not all(t is None or _INSTANT.fullmatch(t) for column in times for t in column):
         raise CorruptTable("A file of the archived timeline holds what is no instant.", where=where)
     return table
 

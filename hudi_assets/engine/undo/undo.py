@@ -191,9 +191,7 @@ class Undo:
         were without it.
         """
         independent = (
-            not self.layout.carries_logs_over
-            and target.action is Action.COMMIT
-            and other.action is Action.DELTA_COMMIT
+            not self.layout.carries_logs_over and target.action is Action.COMMIT and other.action is Action.DELTA_COMMIT
         )
         return other.timestamp > target.timestamp and not independent
 

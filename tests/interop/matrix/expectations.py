@@ -57,6 +57,15 @@ def refusal(topic: str, kind: Kind) -> Refusal | None:
     return None
 
 
+def limit(topic: str, kind: Kind) -> str | None:
+    """What is not as good as it sounds in a cell that works, in words; its test asserts it."""
+    if topic == "execution" and not kind.completion_times:
+        return "an incremental range over a plan that Hudi executed lacks the rows of carried-over log files in Hudi"
+    if topic == "hudi-rs" and kind.metadata and kind.completion_times:
+        return "hudi-rs 0.5 shows no file group that is log files alone where it goes by the metadata table"
+    return None
+
+
 @contextmanager
 def expected(topic: str, kind: Kind) -> Iterator[None]:
     """Around all of a cell that asks our engine: passes where the cell does what its expectation says."""
@@ -74,7 +83,10 @@ def expected(topic: str, kind: Kind) -> Iterator[None]:
 
 
 def cells(topic: str, *quick: str) -> list[object]:
-    """A parameter per kind of table; those not named in `quick` are marked slow."""
+    """A parameter per kind of table; those not named in `quick` are marked slow.
+
+    The quick cells begin with three stories in all, so that these are what their time goes into once.
+    """
     assert topic in TOPICS
     unknown = set(quick) - {kind.name for kind in KINDS}
     assert not unknown, unknown

@@ -116,6 +116,19 @@ class Subject:
         mode = "append" if (self.path / ".hoodie").exists() else "overwrite"
         self.writer.write(self.path, data, options(self.kind, self.shape, **more), mode=mode)
 
+    def unfinish(self, commit: str) -> None:
+        """Hudi's newest write as it is right before its last word: its commit file is not there, its markers are."""
+        file = timeline_files.completed_writes(self.path)[commit].path
+        markers = self.path / ".hoodie/.temp" / commit
+        kind = "CREATE" if self.kind.completion_times else "APPEND"
+        for log in timeline_files.logs_of(self.path, commit):
+            marker = markers / f"{log.relative_to(self.path)}.marker.{kind}"
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            marker.touch()
+        file.unlink()
+        timeline_files.checksum_of(file).unlink(missing_ok=True)
+        self.oracle.took_back(commit)
+
     def hudi_compacts(self, op: str = "run") -> list[str]:
         """Hudi's `run_compaction` (schedule, execute, run); the compactions that it completed."""
         return self.compactions_told(lambda: self.hudi_compacts_untold(op))
@@ -339,9 +352,29 @@ class Subject:
         self.compare(f"{step}, our engine", asked, self.our_answers(asked), late_rows=False)
 
     def hudi_rs_right(self, step: str) -> None:
-        """hudi-rs's two views are the oracle's."""
-        answers = [read_with_hudi_rs(str(self.path), question.query) for question in VIEWS]
-        self.compare(f"{step}, hudi-rs", VIEWS, answers)
+        """hudi-rs's two views are the oracle's.
+
+        Where it goes by the metadata table (versions 8 and 9), hudi-rs 0.5 shows no file group that is log files alone.
+        """
+        lacks = self._without_base_file() if self.kind.metadata and self.kind.completion_times else frozenset()
+        wrong = []
+        for question in VIEWS:
+            right = {key: row for key, row in self.right_answer(question).items() if self._group_of(key) not in lacks}
+            wrong += differences(right, plain(read_with_hudi_rs(str(self.path), question.query)))
+        assert not wrong, f"{self.kind.name}, {self.shape.name}, {step}, hudi-rs:\n" + "\n".join(wrong)
+
+    def _without_base_file(self) -> frozenset[Group]:
+        found = [f for f in self.path.rglob("*-0_*") if ".hoodie" not in f.relative_to(self.path).parts]
+        kinds: dict[Group, set[str]] = {}
+        for file in found:
+            partition = str(file.parent.relative_to(self.path)).removeprefix(".")
+            number = int(file.name.lstrip(".")[:8])
+            if not file.name.endswith(".crc"):
+                kinds.setdefault((partition, number), set()).add("log" if file.name.startswith(".") else "base")
+        return frozenset(group for group, has in kinds.items() if "base" not in has)
+
+    def _group_of(self, key: tuple[str, str]) -> Group:
+        return key[0], bucket(key[1], self.shape.buckets)
 
     def compare(
         self, who: str, questions: Sequence[Question], answers: Sequence[pa.Table], *, late_rows: bool = True

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.interop.matrix.expectations import TOPICS, refusal
+from tests.interop.matrix.expectations import TOPICS, limit, refusal
 from tests.interop.matrix.kinds import KINDS, Kind
 
 README = Path(__file__).resolve().parents[3] / "README.md"
@@ -25,15 +25,16 @@ def _heading(kind: Kind) -> str:
 
 def _cell(topic: str, kind: Kind, notes: list[str]) -> str:
     known = refusal(topic, kind)
-    if known is None:
+    words = known.words if known else limit(topic, kind)
+    if words is None:
         return "✓"
-    if known.words not in notes:
-        notes.append(known.words)
-    return f"– ({notes.index(known.words) + 1})"
+    if words not in notes:
+        notes.append(words)
+    return f"{'–' if known else '✓'} ({notes.index(words) + 1})"
 
 
 def lines() -> Iterator[str]:
-    """The table in Markdown: a row per topic, a column per kind of table; refusals are numbered below it."""
+    """The table in Markdown: a row per topic, a column per kind of table; refusals and limits are numbered below it."""
     notes: list[str] = []
     rows = [[words, *(_cell(topic, kind, notes) for kind in KINDS)] for topic, words in TOPICS.items()]
     head = ["", *map(_heading, KINDS)]

@@ -40,7 +40,7 @@ def compacts_and_goes_on(table: Subject) -> None:
         table.metadata_table_right("Hudi's own compaction and clean")
 
 
-@pytest.mark.parametrize("kind", cells(TOPIC, "0.15.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells(TOPIC, "1.2.0-v9-metadata-on"))
 def test_compaction(kind: Kind, told: Table) -> None:
     compacts_and_goes_on(told(kind, shape_of(kind, TOPIC)))
 

@@ -187,14 +187,19 @@ class Walk:
         return self.table.kind.completion_times or not inside
 
 
+def begun(table: Subject) -> Walk:
+    walk = Walk(table, SEED)
+    walk.hudi_upsert()
+    return walk
+
+
 def walked(table: Subject, home: Path, rounds: int, say: Callable[[str], None]) -> None:
     home.mkdir(parents=True, exist_ok=True)
     if (home / "saved").exists():
         walk = Walk.resumed(home, table)
         say(f"goes on after round {walk.round}")
     else:
-        walk = Walk(table, SEED)
-        walk.hudi_upsert()
+        walk = begun(table)
     while walk.round < rounds:
         walk.step()
         if walk.round % SAVE == 0:
@@ -216,8 +221,16 @@ def test_rounds(kind: Kind, new: Table, capsys: pytest.CaptureFixture[str]) -> N
         walked(table, home, ROUNDS, say)
 
 
-@pytest.mark.parametrize("kind", cells("rounds", "1.2.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells("rounds", "1.2.0-v9-metadata-on"))
 def test_few_rounds(kind: Kind, new: Table, tmp_path: Path) -> None:
+    """Stopped and resumed on the way."""
     table = new(kind, SHAPES[0])
+    words: list[str] = []
     with expected("rounds", kind):
-        walked(table, tmp_path / "home", 8, lambda words: None)
+        walk = begun(table)
+        for _ in range(4):
+            walk.step()
+        walk.save(tmp_path)
+        walk.step()
+        walked(table, tmp_path, 8, words.append)
+    assert words[0] == "goes on after round 4"

@@ -80,15 +80,12 @@ def test_killed_writing(kind: Kind, told: Table) -> None:
         goes_on(table, f"killed at {at}")
 
 
-@pytest.mark.parametrize("kind", cells("their-crash", "0.15.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells("their-crash"))
 def test_write_without_its_commit(kind: Kind, told: Table) -> None:
-    """As if it had died just before its last word: all its files are there, its commit file is not."""
+    """As if it had died just before its last word."""
     table = told(kind, shape_of(kind, "their-crash"))
     commit = table.hudi_upserts((0, 120), (4, 124), (11, 131))
-    file = timeline_files.completed_writes(table.path)[commit].path
-    file.unlink()
-    timeline_files.checksum_of(file).unlink(missing_ok=True)
-    table.oracle.took_back(commit)
+    table.unfinish(commit)
     with expected("their-crash", kind):
         goes_on(table, "without its commit")
 

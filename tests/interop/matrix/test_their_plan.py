@@ -38,7 +38,7 @@ def test_compaction(kind: Kind, told: Table) -> None:
         table.metadata_table_right("Hudi compacted, then we did")
 
 
-@pytest.mark.parametrize("kind", cells("their-plan", "1.2.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells("their-plan", "1.2.0-v9-metadata-off"))
 def test_we_execute_theirs(kind: Kind, told: Table) -> None:
     """A plan of Hudi's is as good as one of ours to execute."""
     table = told(kind, shape_of(kind, "their-plan"))
@@ -53,7 +53,7 @@ def test_we_execute_theirs(kind: Kind, told: Table) -> None:
         table.metadata_table_right("we executed Hudi's plan")
 
 
-@pytest.mark.parametrize("kind", cells("their-plan"))
+@pytest.mark.parametrize("kind", cells("their-plan", "0.15.0-v6-metadata-off"))
 def test_clustering(kind: Kind, told: Table) -> None:
     table = told(kind, shape_of(kind, "their-plan"))
     table.hudi_compacts()

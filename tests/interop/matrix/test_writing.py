@@ -13,7 +13,7 @@ from tests.interop.matrix.subject import VIEWS, Subject
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("kind", cells("writing", "1.2.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells("writing", "1.2.0-v9-metadata-off"))
 def test_our_table(kind: Kind, new: Table) -> None:
     table = new(kind, shape_of(kind, "writing"))
     with expected("writing", kind):
@@ -37,7 +37,7 @@ def test_our_table(kind: Kind, new: Table) -> None:
         assert not table.open().validate()
 
 
-@pytest.mark.parametrize("kind", cells("reading", "0.15.0-v6-metadata-off"))
+@pytest.mark.parametrize("kind", cells("reading"))
 def test_reading(kind: Kind, told: Table) -> None:
     """Our four queries of what Hudi wrote, and compacted itself."""
     table = told(kind, shape_of(kind, "reading"))
@@ -48,7 +48,7 @@ def test_reading(kind: Kind, told: Table) -> None:
         table.ours_right("Hudi compacted and wrote on")
 
 
-@pytest.mark.parametrize("kind", cells("our-writes"))
+@pytest.mark.parametrize("kind", cells("our-writes", "1.2.0-v9-metadata-on"))
 def test_our_writes_into_theirs(kind: Kind, told: Table) -> None:
     """We write into a table that Hudi made: rows, tombstones and deletes."""
     table = told(kind, shape_of(kind, "our-writes"))

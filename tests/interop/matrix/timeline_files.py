@@ -81,6 +81,12 @@ def compaction(table: Path, instant: str) -> Compaction:
     return Compaction(instant, merged)
 
 
+def logs_of(table: Path, instant: str) -> list[Path]:
+    """The log files whose blocks an instant wrote."""
+    found = (log for log in table.rglob(".*.log.*") if ".hoodie" not in log.relative_to(table).parts)
+    return [log for log in found if log.suffix != ".crc" and instant in block_instants(log)]
+
+
 def block_instants(log: Path) -> Iterator[str]:
     """INSTANT_TIME of each block of a log file (`docs/log_format.md`)."""
     data = log.read_bytes()
