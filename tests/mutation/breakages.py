@@ -172,8 +172,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the slice that the earliest retained commit reads is cleaned",
         f"{_ENGINE}/housekeeping/clean_plan.py",
-        "return tuple(older[:-1])",
-        "return tuple(older)",
+        "if inventory.replaced_before(new.base_instant, earliest))",
+        "if inventory.replaced_before(old.base_instant, earliest))",
         CLEAN,
     ),
     Breakage(
