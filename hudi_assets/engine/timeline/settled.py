@@ -15,7 +15,7 @@ from hudi_assets.engine.storage import Storage
 
 Decoded = TypeVar("Decoded")
 
-_YOUNG_MS = 5_000
+_YOUNG_MS = 2_000
 _POLL_S = 0.02
 
 
