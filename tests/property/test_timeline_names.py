@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hudi_assets.engine.layout.seam import Layout
@@ -27,6 +27,8 @@ PIECES = st.lists(
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda one: str(one.version))
 @given(instant=INSTANTS, completion=INSTANTS, action=st.sampled_from(Action), state=st.sampled_from(State))
 def test_read_back(layout: Layout, instant: str, completion: str, action: Action, state: State) -> None:
+    # Version 6 names a clustering as the replacecommit that it becomes.
+    assume(layout.has_completion_times or action is not Action.CLUSTERING)
     completion_given = completion if state is State.COMPLETED and layout.has_completion_times else None
     path = layout.instant_path(instant, action, state, completion_given)
     folder, _, name = path.rpartition("/")

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.compaction import planning
-from hudi_assets.engine.model import FileSlice
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
 
@@ -175,17 +174,6 @@ def test_a_partition_file_in_the_base_files_format_counts(spark: SparkSession, t
     file = tmp_path / "t/p=p/.hoodie_partition_metadata"
     file.rename(file.with_name(".hoodie_partition_metadata.parquet"))
     assert keys(table.snapshot(spark)) == ["k"]
-
-
-def test_a_table_of_another_index_is_not_compacted(spark: SparkSession, tmp_path: Path) -> None:
-    table = make(tmp_path / "t", spark)
-    put(table, spark, [("k", "p", 1)], 2)
-    (log,) = table.state().remaining_logs
-    (tmp_path / "t" / log.path).rename(tmp_path / "t" / log.path.replace("00000000", "9d3f2a61"))
-    (slice_,) = table.state().view.latest
-    assert isinstance(slice_, FileSlice)
-    with pytest.raises(Exception, match="bucket index"):
-        table.plan_compaction(threshold=1)
 
 
 def test_commit_metadata_has_what_java_reads(spark: SparkSession, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def refusal(topic: str, kind: Kind) -> Refusal | None:
 
 
 def limit(topic: str, kind: Kind) -> str | None:
-    """What is not as good as it sounds in a cell that works, in words; its test asserts it."""
+    """What is not as good as it sounds in a cell that works, in words; its test does not ask for it."""
     if topic == "execution" and not kind.completion_times:
         return "an incremental range over a plan that Hudi executed lacks the rows of carried-over log files in Hudi"
     if topic == "hudi-rs" and kind.metadata and kind.completion_times:
