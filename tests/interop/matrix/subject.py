@@ -244,10 +244,16 @@ class Subject:
     def _told(
         self, write: Callable[[], object], data: pa.Table, *, deletes: Op | None = None, inserts_into_base: bool = False
     ) -> str | None:
-        """Run a write, and tell the oracle the commit that it completed; None where it completed none."""
+        """Run a write, and tell the oracle the commit that it completed; None where it completed none.
+
+        One that died after its commit is told too: its rows count.
+        """
         before = set(timeline_files.completed_writes(self.path)) if self.path.exists() else set()
-        write()
-        return self.tell_write(before, data, deletes=deletes, inserts_into_base=inserts_into_base)
+        try:
+            write()
+        finally:
+            commit = self.tell_write(before, data, deletes=deletes, inserts_into_base=inserts_into_base)
+        return commit
 
     def tell_write(
         self, before: set[str], data: pa.Table, *, deletes: Op | None = None, inserts_into_base: bool = False
@@ -281,13 +287,15 @@ class Subject:
         )
 
     def compactions_told(self, action: Callable[[], object]) -> list[str]:
-        """Run something that may complete compactions, and tell the oracle those."""
+        """Run something that may complete compactions, and tell the oracle those; also where it died after one."""
         before = set(timeline_files.completed(self.path, "commit"))
-        action()
-        new = sorted(set(timeline_files.completed(self.path, "commit")) - before)
-        for instant in new:
-            self._completes(instant)
-            self.oracle.compacted(timeline_files.compaction(self.path, instant))
+        try:
+            action()
+        finally:
+            new = sorted(set(timeline_files.completed(self.path, "commit")) - before)
+            for instant in new:
+                self._completes(instant)
+                self.oracle.compacted(timeline_files.compaction(self.path, instant))
         return new
 
     def _completes(self, instant: str) -> None:
