@@ -44,8 +44,7 @@ _HIVE_SITE = """<?xml version="1.0"?>
 """
 
 # Hive's Derby schema cuts a view's text at 32,700 characters, about 250 file names: make it a CLOB.
-_LONG_VIEW_TEXTS = """connect 'jdbc:derby:{database}';
-ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
+_LONG_VIEW_TEXTS = """ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
 UPDATE TBLS SET LONG_TEXT = VIEW_EXPANDED_TEXT;
 ALTER TABLE TBLS DROP COLUMN VIEW_EXPANDED_TEXT RESTRICT;
 RENAME COLUMN TBLS.LONG_TEXT TO VIEW_EXPANDED_TEXT;
@@ -53,7 +52,6 @@ ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
 UPDATE TBLS SET LONG_TEXT = VIEW_ORIGINAL_TEXT;
 ALTER TABLE TBLS DROP COLUMN VIEW_ORIGINAL_TEXT RESTRICT;
 RENAME COLUMN TBLS.LONG_TEXT TO VIEW_ORIGINAL_TEXT;
-exit;
 """
 
 _LOG4J = """rootLogger.level = error
@@ -245,13 +243,20 @@ def _create_schema(store: Metastore) -> None:
     finally:
         _terminate(server)
     script = store.directory / "long_view_texts.sql"
-    script.write_text(_LONG_VIEW_TEXTS.format(database=store.database), "utf-8")
-    subprocess.run(
-        [_java(), "-cp", _jars(), "org.apache.derby.tools.ij", str(script)],
+    script.write_text(_LONG_VIEW_TEXTS, "utf-8")
+    # Spark 4 has Derby's own tool for it, Spark 3.5 has not; both have Hive's.
+    beeline = ["org.apache.hive.beeline.BeeLine", "--silent=true", "-d", "org.apache.derby.jdbc.EmbeddedDriver"]
+    where = ["-u", f"jdbc:derby:{store.database}", "-n", "APP", "-p", "mine", "-f", str(script)]
+    done = subprocess.run(
+        [_java(), "-cp", _jars(), *beeline, *where],
         cwd=store.directory,
-        check=True,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=_START_TIMEOUT,
     )
+    if done.returncode:
+        raise MetastoreError(f"the metastore's schema could not be widened: {done.stderr[-500:]}")
 
 
 def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:

@@ -76,6 +76,8 @@ class Server:
     def read(self, request: Request) -> Answer:
         """One of Hudi's four queries, written to Parquet file `out`, all columns."""
         frame = self._spark.read.format("hudi").options(**query_options(request)).load(request["path"])
+        if condition := request.get("where"):
+            frame = frame.where(condition)
         if request.get("columns"):
             frame = frame.select(*request["columns"])
         frame.coalesce(1).write.mode("overwrite").parquet(request["out"])

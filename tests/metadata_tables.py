@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.logs.delete_codec import encode_deletes
+from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS, INDEX_DEFS_PATH, merged_stats
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
-from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, own_path
+from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, ROOT, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import COMPLETED
-from hudi_assets.engine.metadata_table.reader import read_files
+from hudi_assets.engine.metadata_table.reader import ValidInstants, read_files
 from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import encode, partition_list
-from hudi_assets.engine.metadata_table.slices import FOLDER
+from hudi_assets.engine.metadata_table.records import decode_row, encode, partition_list
+from hudi_assets.engine.metadata_table.slices import FOLDER, newest_slices
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
+INDEX_DEFS = ".hoodie/.index_defs/index.json"
 FIRST = {6: "00000000000000010", 8: "00000000000000000", 9: "00000000000000000"}
 
 
-def switch_on(table: HudiTable, *more: str) -> None:
-    """Give an empty table a metadata table; `more`: names of indexes that hoodie.properties has beside it."""
+def switch_on(table: HudiTable, *more: str, indexed: Sequence[str] | None = None) -> None:
+    """Give an empty table a metadata table; `more`: names of indexes that hoodie.properties has beside it.
+
+    `indexed`: the columns that Hudi 1.x's definition of column_stats names; without, there is none, as with 0.15.0.
+    """
     layout: Layout = table.state().layout
     storage, version = LocalStorage(table.path), table.config.table_version
     flavour = Flavour.NATIVE if layout.has_completion_times else Flavour.HBASE
@@ -43,8 +53,42 @@ def switch_on(table: HudiTable, *more: str) -> None:
         content = layout.encode_commit(CommitMetadata("BULK_INSERT", (stat,))) if done else b""
         path = own_path(layout, first, Action.DELTA_COMMIT, state, completion if done else None)
         storage.create(path, content)
+    if COLUMN_STATS in more:
+        _add_column_stats(storage, layout, version, indexed)
     properties = Path(table.path, ".hoodie/hoodie.properties")
     properties.write_text(properties.read_text() + f"{COMPLETED}={','.join(('files', *more))}\n")
+
+
+def _add_column_stats(storage: LocalStorage, layout: Layout, version: int, indexed: Sequence[str] | None) -> None:
+    """Two empty file groups: a log file each, without a record, as Hudi begins them."""
+    instant = FIRST[version][:-1] + "1"
+    empty = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, encode_deletes([]))
+    for number in range(2):
+        name = f".col-stats-000{number}-0_{instant}.log.1_0-0-0"
+        storage.create(f"{ROOT}/{COLUMN_STATS}/{name}", empty)
+    path = own_path(
+        layout, instant, Action.DELTA_COMMIT, State.COMPLETED, instant if layout.has_completion_times else None
+    )
+    storage.create(path, layout.encode_commit(CommitMetadata("BULK_INSERT", ())))
+    if indexed is not None:
+        definition = {"sourceFields": list(indexed), "version": "V2" if version == 9 else "V1"}
+        storage.create(INDEX_DEFS, json.dumps({"indexDefinitions": {COLUMN_STATS: definition}}).encode())
+        properties = Path(storage.base, ".hoodie/hoodie.properties")
+        properties.write_text(properties.read_text() + f"{INDEX_DEFS_PATH}={INDEX_DEFS}\n")
+
+
+def column_stats(table: HudiTable) -> dict[tuple[str, str], dict[str, Any]]:
+    """(file name, column) → fields of the entries that the metadata table's column_stats has."""
+    state = table.state()
+    own = OwnTimeline.read(state.storage, state.layout)
+    valid = ValidInstants(own, state.timeline)
+    schema = record_schema(Flavour.NATIVE if state.layout.has_completion_times else Flavour.HBASE)
+    found = {}
+    for slice_ in newest_slices(state.storage, state.layout, own, COLUMN_STATS):
+        for entry in merged_stats(state.storage, slice_, valid, schema, ""):
+            fields = decode_row(entry, schema)[1]["ColumnStatsMetadata"]
+            found[fields["fileName"], fields["columnName"]] = fields
+    return found
 
 
 def on_disk(table: HudiTable) -> dict[str, dict[str, int]]:

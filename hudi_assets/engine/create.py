@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.avro import schema as avro
+from hudi_assets.engine.compaction.residue import check_exact_split
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.units import Latency, parse_latency, unit_of
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.schema.evolution import check_columns
 from hudi_assets.engine.settings.config import (
@@ -29,6 +31,7 @@ from hudi_assets.engine.settings.config import (
     new_table_properties,
     parse_config,
 )
+from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.writing.write import check_fields
 
@@ -57,9 +60,13 @@ class NewTable:
     hive_style: bool
     url_encode: bool
     merge_mode: MergeMode | str
+    exact_split: bool = False
 
     def own_settings(self) -> Mapping[str, str]:
         own = {CLOCK: self.clock, LOG_BLOCK_FORMAT: self.log_block_format, WRITERS: "stopped"}
+        if self.exact_split:
+            # Only our own execution splits: both belong into the table's properties, for every writer to see.
+            own |= {EXACT_SPLIT: "true", TABLE_SERVICES: "ours"}
         if self.url_encode:
             own[URL_ENCODE] = "true"
         if self.event_time_unit is not None:
@@ -69,7 +76,7 @@ class NewTable:
         return own
 
 
-def create_table(storage: Storage, asked: NewTable) -> TableConfig:
+def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConfig:
     """Write hoodie.properties of an empty table. Raises `InvalidInput` before anything is written."""
     name = asked.name or storage.base.rstrip("/").rsplit("/", 1)[-1]
     avro_json = _as_avro(asked.schema, name)
@@ -94,11 +101,14 @@ def create_table(storage: Storage, asked: NewTable) -> TableConfig:
     arrow = avro.avro_to_arrow_schema(avro_json)
     check_columns(arrow)
     check_fields(arrow, config)
-    unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
+    unit = unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
+    check_exact_split(config, unit, layout, storage.base)
     storage.check_writable()
     if storage.exists(PROPERTIES):
         raise InvalidInput("There is a Hudi table already.", where=storage.base, hint="Open it instead.")
     storage.create(PROPERTIES, dump_properties(properties))
+    # Hudi's readers and writers list the timeline's folder, empty or not, and fail where it is missing.
+    storage.make_folder(layout.timeline_folder)
     return config
 
 

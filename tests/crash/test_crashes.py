@@ -36,7 +36,7 @@ def _at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-@pytest.fixture(params=[6, 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Two file groups with three log files each: two to compact at THRESHOLD, one that remains.
 

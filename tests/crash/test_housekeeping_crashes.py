@@ -25,11 +25,11 @@ Answer = tuple[tuple[object, ...], ...]
 Answers = dict[str, Answer]
 
 
-@pytest.fixture(params=["hardlink", "symlink", "version 9"])
+@pytest.fixture(params=["hardlink", "symlink", pytest.param("version 8", marks=pytest.mark.slow), "version 9"])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
     path = tmp_path / "table"
-    layered = request.param == "version 9"
+    layered = request.param.startswith("version")
     table = HudiTable.create(
         str(path),
         SCHEMA,
@@ -38,7 +38,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
         buckets=2,
         clock="commit",
         data_latency="1s",
-        table_version=9 if layered else 6,
+        table_version=int(request.param[-1]) if layered else 6,
     )
     properties = path / ".hoodie/hoodie.properties"
     own = "hudi_assets.query.grace=0s\n" if layered else f"hudi_assets.carry.over={request.param}\n"

@@ -20,7 +20,7 @@ def batch(session: LocalSession, v: int, *rows: tuple[int, int, str]) -> object:
     return session.rows([{"id": i, "ts": ts, "v": v, "p": p} for i, ts, p in rows], SCHEMA)
 
 
-@pytest.fixture(params=[6, 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Partition a: a file group with a log file; partition b: a small file."""
     path = tmp_path / "table"

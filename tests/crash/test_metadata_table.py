@@ -17,7 +17,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.avro.schema import META_COLUMNS
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS
 from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
 from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
 from hudi_assets.engine.metadata_table.records import PARTITION_LIST_KEY, partition_path
@@ -28,10 +30,12 @@ from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import Frame
-from tests.metadata_tables import in_metadata_table, on_disk, switch_on
+from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on
 
 THRESHOLD = 2_000
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
+# So many that both file groups of column_stats surely get entries: each run has the same operations.
+INDEXED = (*META_COLUMNS, *SCHEMA.names)
 Rows = set[tuple[int, int, int]]
 BATCHES = ((0, 1_000), (2, 1_500), (4, 9_000))
 
@@ -102,7 +106,8 @@ def create(path: Path, version: int = 6, properties: Mapping[str, str] | None = 
         data_latency="1s",
         table_version=version,
     )
-    switch_on(table)
+    # On version 6 the files partition alone; on 8 and 9 column statistics of base files too.
+    switch_on(table, *([] if version == 6 else [COLUMN_STATS]), indexed=None if version == 6 else INDEXED)
     properties = {"hudi_assets.query.grace": "0s", **(properties or {})}
     text = "".join(f"{key}={value}\n" for key, value in properties.items())
     file = path / ".hoodie/hoodie.properties"
@@ -110,7 +115,7 @@ def create(path: Path, version: int = 6, properties: Mapping[str, str] | None = 
     return HudiTable.open(str(path))
 
 
-@pytest.fixture(params=[6, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.fixture(params=[6, *(pytest.param(v, marks=pytest.mark.slow) for v in (8, 9))])
 def version(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number
@@ -159,6 +164,9 @@ def faults(
 def is_true(table: HudiTable, where: str) -> None:
     """The metadata table lists what is there, and nothing in it is unfinished."""
     assert in_metadata_table(table) == on_disk(table), where
+    if table.config.table_version != 6:
+        base_files = {name for files in on_disk(table).values() for name in files if name.endswith(".parquet")}
+        assert column_stats(table).keys() == {(name, column) for name in base_files for column in INDEXED}, where
     state = table.state()
     assert list(OwnTimeline.read(state.storage, state.layout).unfinished) == [], where
     assert table.validate() == (), where

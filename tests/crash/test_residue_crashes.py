@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction.tasks import read_slice
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from tests.crash.test_crashes import _at, faults, no_strays
@@ -57,7 +56,7 @@ def read_optimized(table: HudiTable) -> set[Row]:
     batches = []
     for task in table.snapshot_tasks():
         if task.slice.base_file is not None:
-            batches += list(read_slice(task.reader, type(task.slice)(task.slice.base_file, ())))
+            batches += task.reader.read_base(task.slice.base_file).to_batches()
     return rows_of(batches)
 
 

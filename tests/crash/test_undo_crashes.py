@@ -47,7 +47,7 @@ def snapshot(table: HudiTable) -> Rows:
     return set(rows)
 
 
-@pytest.fixture(params=[6, 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
 def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A table of the version that the parameter says."""
     return create(tmp_path / "table", session, request.param)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hudi_assets.engine.timeline import settled
 from tests.fuzz.table import build
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import OF_VERSION_9, TARGETS
 from tests.local_session import install
 
 HANG_S = 60
@@ -35,7 +35,8 @@ def main(target: str, examples: int, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        fuzzed = build(Path(folder, "table"), install(), with_map=seed % 2 == 1)
+        version = 9 if target in OF_VERSION_9 else 6
+        fuzzed = build(Path(folder, "table"), install(), with_map=seed % 2 == 1, version=version)
         case = TARGETS[target]
         settled._YOUNG_MS = 0  # what was damaged here stays so: no writer is about to finish it
         for number in range(examples):

@@ -82,9 +82,9 @@ def rows(numbers: range, ts: int, schema: pa.Schema) -> list[dict[str, Any]]:
     ]
 
 
-def build(path: Path, session: LocalSession, *, with_map: bool = False) -> Fuzzed:
+def build(path: Path, session: LocalSession, *, with_map: bool = False, version: int = 6) -> Fuzzed:
     """Two partitions of two buckets: Avro and Parquet log blocks, deletes, a completed compaction with carried-over
-    logs, a pending one with logs appended beside it."""
+    logs (versions 8 and 9: at a past instant), a pending one with logs appended beside it."""
     schema = SCHEMA_WITH_MAP if with_map else SCHEMA
     table = HudiTable.create(
         str(path),
@@ -95,6 +95,7 @@ def build(path: Path, session: LocalSession, *, with_map: bool = False) -> Fuzze
         buckets=2,
         data_latency="1s",
         log_block_format="avro",
+        table_version=version,
     )
     parquet = HudiTable.open(str(path), settings={LOG_BLOCK_FORMAT: "parquet"})
 
@@ -117,17 +118,19 @@ def build(path: Path, session: LocalSession, *, with_map: bool = False) -> Fuzze
     compact(5_000, execute=True)
     few = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
     HudiTable.open(str(path), settings=few).archive()
-    assert list(path.glob(".hoodie/archived/.commits_.archive.*"))
+    assert list(path.glob(".hoodie/archived/.commits_.archive.*" if version == 6 else ".hoodie/timeline/history/*"))
     table.savepoint(comment="before more")
     write(parquet, range(20), 10_000)
     write(table, range(40, 44), 10_200)
     table.rollback(table.state().timeline.completed(Action.DELTA_COMMIT)[-1].timestamp)
+    table = HudiTable.open(str(path), settings={"hudi_assets.query.grace": "0s"})
     table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
     write(table, range(28, 36), 11_000)
     compact(10_500, execute=False)
     write(table, range(2, 6), 12_000)
     delete(range(30, 32), 12_500)
-    _as_written_by_java(path, table)
+    if version == 6:
+        _as_written_by_java(path, table)
     return Fuzzed(path, session, snapshot(table))
 
 
@@ -153,9 +156,9 @@ def snapshot(table: HudiTable) -> Rows:
 
 
 def forget() -> None:
-    """A process keeps parsed commits and plans by path and size: damage of the same size has to be seen."""
-    state._commit.cache_clear()
-    state._plan.cache_clear()
+    """A process keeps parsed commits and plans: damage that leaves size and time as they are has to be seen."""
+    state.COMMITS.clear()
+    state.PLANS.clear()
 
 
 def ask_everything(fuzzed: Fuzzed) -> tuple[Rows | None, str | None]:

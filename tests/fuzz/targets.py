@@ -117,7 +117,7 @@ def timeline_name(rng: random.Random, fuzzed: Fuzzed) -> str:
     """A stray file on the timeline, empty or full of anything."""
     name = f"{rng.choice(_STAMPS)}.{rng.choice(_ENDINGS)}"
     file = fuzzed.path / ".hoodie" / name
-    if file.exists() or len(name.encode()) > 200:
+    if len(name.encode()) > 200 or file.exists():
         return name
     file.write_bytes(rng.choice((b"", b"{}", b"Obj\x01", rng.randbytes(50))))
     try:
@@ -265,7 +265,49 @@ def metadata_table(rng: random.Random, fuzzed: Fuzzed) -> str:
     return f"{name}: {what}"
 
 
-TARGETS: dict[str, Target] = {
+def layered_timeline_file(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """Version 9: Avro contents of any instant; no row is taken from them."""
+    files = fuzzed.files(lambda name: name.startswith(".hoodie/timeline/2"))
+    file = rng.choice([file for file in files if file.stat().st_size])
+    kind, data = damage(rng, file.read_bytes())
+    with fuzzed.damaged(file, data):
+        _same_rows(fuzzed, f"{file.name}: {kind}")
+    return f"{file.name}: {kind}"
+
+
+def layered_archive_file(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """Version 9: the archived timeline, which tells what is committed, and where a log file belongs."""
+    file = rng.choice(fuzzed.files(lambda name: name.startswith(".hoodie/timeline/history/")))
+    kind, data = damage(rng, file.read_bytes())
+    with fuzzed.damaged(file, data):
+        ask_everything(fuzzed)
+    return f"{file.name}: {kind}"
+
+
+def layered_timeline_name(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """Version 9: a stray file on the timeline, with two times or one."""
+    times = [rng.choice(_STAMPS) for _ in range(rng.choice((1, 2, 2, 2, 3)))]
+    file = fuzzed.path / ".hoodie/timeline" / f"{'_'.join(times)}.{rng.choice(_ENDINGS)}"
+    if len(file.name.encode()) > 200 or file.exists():
+        return file.name
+    file.write_bytes(rng.choice((b"", b"{}", b"Obj\x01", rng.randbytes(50))))
+    try:
+        ask_everything(fuzzed)
+    finally:
+        file.unlink()
+    return file.name
+
+
+def layered_data_file(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """Version 9: any byte of a log file or base file."""
+    return rng.choice((log_file, base_file, data_name, log_header))(rng, fuzzed)
+
+
+OF_VERSION_9 = {
+    target.__name__: target
+    for target in (layered_timeline_file, layered_archive_file, layered_timeline_name, layered_data_file)
+}
+TARGETS: dict[str, Target] = OF_VERSION_9 | {
     target.__name__: target
     for target in (
         *(log_file, log_header, base_file, plan_file, commit_file, properties, timeline_name, data_name),

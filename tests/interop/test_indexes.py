@@ -17,12 +17,16 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.indexes.bloom import bloom_footer, key_range
 from hudi_assets.engine.indexes.settings import parse_index_settings
+from hudi_assets.engine.metadata_table.column_stats import ColumnStatsIndex
+from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
+from hudi_assets.engine.metadata_table.reader import ValidInstants
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key, differences
 from tests import bloom_reference, local_session
 from tests.interop.readers import History, Readers, same_incremental, same_time_travel
 from tests.interop.tables import compacted, copy_of, hudi_options, planned, rows
 from tests.local_session import LocalSession
+from tests.metadata_tables import column_stats
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -113,9 +117,9 @@ class Story:
         for number in numbers:
             self.alive.pop(number, None)
 
-    def upsert_by_us(self, numbers: list[int], minute: int) -> None:
+    def upsert_by_us(self, numbers: list[int], minute: int, **settings: str) -> None:
         self.mark += 1
-        table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"]})
+        table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"], **settings})
         session = local_session.LocalSession()
         table.upsert(session, session.frame(rows(numbers, lambda n: minute + n, self.mark)))  # type: ignore[arg-type]
         for number in numbers:
@@ -264,7 +268,7 @@ def test_hudi_executes_our_pending_plan(writer: Writer, path: Path, readers: Rea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("writer", [Writer("1.2.0", 9)], ids=str)
+@pytest.mark.parametrize("writer", WRITERS)
 def test_the_record_index_still_finds_every_key(writer: Writer, path: Path, readers: Readers) -> None:
     """It names a key's file group, which a compaction does not change."""
     switches = ("enable", "record.index.enable", "global.record.level.index.enable")
@@ -277,6 +281,65 @@ def test_the_record_index_still_finds_every_key(writer: Writer, path: Path, read
     compacted(story.open(), readers.spark, 40)
     story.upsert([0, 1, 3, 12], 90)
     story.check("Hudi wrote after our compaction")
+
+
+BY_METADATA = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.bloom.index.use.metadata": "true",
+    "hoodie.enable.data.skipping": "true",
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_bloom_index_that_goes_by_the_metadata_table(writer: Writer, path: Path, readers: Readers) -> None:
+    """It looks only into base files that column_stats has: ours have entries, which are those of Hudi itself."""
+    story = Story(readers, writer, path, "BLOOM", **NEW_GROUPS, **BY_METADATA)
+    story.upsert(list(range(12)), 0)
+    story.upsert([0, 1, 2, 12, 13], 30)
+    story.upsert([3, 4, 5, 14], 60)
+    assert (path / ".hoodie/metadata/column_stats").is_dir()
+    compacted(story.open(), readers.spark, 40)
+    story.check("compacted by us")
+    _same_statistics_as_hudis(story)
+    story.upsert([0, 1, 3, 6, 12, 15], 90)
+    story.check("Hudi wrote after our compaction")
+    story.upsert_by_us([2, 3, 16], 100, **{"hudi_assets.metadata.switch.off": "true"})
+    story.upsert([1, 2, 15, 16, 17], 120)
+    story.check("Hudi wrote after our write")
+    for number in range(18):
+        _skips_rightly(story, number)
+    compacted(story.open(), readers.spark, 110)
+    for turn in range(6):  # until the metadata table has been compacted
+        story.upsert([0, turn, 18 + turn], 130 + turn)
+    story.check("Hudi went on")
+    for number in range(18):
+        _skips_rightly(story, number)
+
+
+def _same_statistics_as_hudis(story: Story) -> None:
+    """What the footers of Hudi's own base files say to us is what Hudi wrote of them."""
+    theirs = {k: v for k, v in column_stats(story.open()).items() if not k[0].startswith(".")}
+    state = story.open().state()
+    own = OwnTimeline.read(state.storage, state.layout)
+    index = ColumnStatsIndex.of(state.storage, state.layout, own, ValidInstants(own, state.timeline))
+    assert index is not None
+    names = {p: [f.name for f in files if f.name.endswith(".parquet")] for p, files in state.listing.items()}
+    changes = [row["ColumnStatsMetadata"] for rows in index.changes(names, {}).values() for _, row in rows]
+    ours = {(fields["fileName"], fields["columnName"]): fields for fields in changes}
+    assert len({name for name, _ in ours}) > 3
+    assert ours.keys() == theirs.keys()
+    for key, fields in ours.items():
+        plain = {name: value[1] if isinstance(value, tuple) else value for name, value in fields.items()}
+        assert {name: plain[name] for name in theirs[key]} == theirs[key], key
+
+
+def _skips_rightly(story: Story, number: int) -> None:
+    """Filters on the record key and on another column together find the row, with data skipping on."""
+    ((_, ts, text),) = [row for key, row in story.expected().items() if key == f"k{number}"]
+    where = f"_hoodie_record_key = 'k{number}' and ts = {ts} and region > 'a'"
+    found = story.hudi.read(story.path, "snapshot", options=BY_METADATA, where=where)
+    assert found.column("text").to_pylist() == [text], where
 
 
 @pytest.mark.parametrize("writer", [Writer("0.15.0", 6)])

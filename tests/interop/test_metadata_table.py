@@ -269,7 +269,7 @@ def test_an_index_that_a_write_would_make_untrue(hudi_1_2: Hudi, session: Any, p
     assert "record_index" in named(table_properties(storage)["hoodie.table.metadata.partitions"])
     with pytest.raises(UnsupportedTable, match="record_index"):
         beside.we_write([2], 95, 20)
-    beside.compact(20)
+    beside.compact(32)
     beside.is_true("our compaction beside a record index")
     beside.we_write([2], 95, 20, **_willing(beside))
     assert "record_index" not in named(table_properties(storage)["hoodie.table.metadata.partitions"])

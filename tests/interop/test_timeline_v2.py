@@ -384,3 +384,27 @@ def test_each_finishes_the_others_clean(path: Path, session: LocalSession, hudi_
     assert pending.timestamp in {i.timestamp for i in ours.table.state().timeline.completed(Action.CLEAN)}
     assert ours.same(hudi_1_2) == before
     assert protected <= data_files(path)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_hudi_writes_into_an_empty_table_of_ours(
+    hudi_1_2: Hudi, path: Path, version: int, session: LocalSession
+) -> None:
+    """It lists the timeline's folder before anything else, and fails where that is missing."""
+    table = HudiTable.create(
+        str(path),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        partition_fields=["p"],
+        buckets=2,
+        table_version=version,
+        name="t",
+    )
+    assert hudi_1_2.read(path).num_rows == 0
+    writer = Writer(hudi_1_2, path, version)
+    writer.upsert(**{"hoodie.metadata.enable": "true"})
+    answer = by_key(hudi_1_2.read(path, options={"hoodie.metadata.enable": "true"}))
+    assert len(answer) == 8
+    assert not differences(answer, by_key(table.snapshot(session).toArrow()))  # type: ignore[arg-type]
+    assert table.validate() == ()

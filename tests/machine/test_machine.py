@@ -258,6 +258,16 @@ class TableMachine(RuleBasedStateMachine):
         done = self.table.open().clean(policy=policy, retained=retained)
         HAPPENED["nothing cleaned" if isinstance(done, NothingToDo) else "cleaned"] += 1
 
+    @precondition(lambda self: not self.pending)
+    @rule(picked=rows, retained=st.integers(1, 2))
+    def grow_old(self, picked: list[tuple[str, int, int]], retained: int) -> None:
+        """Compactions one after the other leave slices that a clean may take: by chance alone that is rare."""
+        for _ in range(2):
+            self.upsert(picked)
+            self.compact(0, None)
+        self.answers()
+        self.clean("KEEP_LATEST_FILE_VERSIONS", retained)
+
     def _die_cleaning(self, retained: int, at: int, after: bool) -> None:
         self._reachable("KEEP_LATEST_COMMITS", retained)
         clean = "KEEP_LATEST_COMMITS", retained
@@ -443,17 +453,13 @@ def test_lives(session: LocalSession, name: str) -> None:
 
 
 def note_what_happened(name: str) -> None:
-    """A life in which nothing happens proves nothing: with the default numbers everything has to have come up."""
+    """A life in which nothing happens proves nothing: with the default numbers everything has to have come up.
+
+    Partial compactions are rare where only past instants are to be had: they are asked for in longer lives.
+    """
     print(name, dict(HAPPENED))
-    if EXAMPLES * STEPS >= 2_000:
-        for what in (
-            "compactions",
-            "partial compactions",
-            "died",
-            "cleaned",
-            "archived instants",
-            "rolled back",
-            "restored",
-        ):
-            assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
+    steps = EXAMPLES * STEPS
+    asked = ["compactions", "died", "cleaned", "archived instants", "rolled back", "restored"] if steps >= 480 else []
+    for what in [*asked, *(["partial compactions"] if steps >= 2_000 else [])]:
+        assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
     HAPPENED.clear()

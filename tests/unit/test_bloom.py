@@ -140,11 +140,3 @@ def test_what_a_setting_cannot_be(key: str, value: str) -> None:
 def test_a_filter_that_java_could_not_address() -> None:
     with pytest.raises(InvalidInput, match="too large"):
         parse_index_settings({"hoodie.index.bloom.num_entries": "100000000"}, "t")
-
-
-def test_writers_that_take_ranges_from_the_metadata_table() -> None:
-    key = "hoodie.bloom.index.use.metadata"
-    assert parse_index_settings({key: "TRUE"}, "t").ranges_from_metadata
-    assert not parse_index_settings({key: "false"}, "t").ranges_from_metadata
-    with pytest.raises(InvalidInput, match=key):
-        parse_index_settings({key: "1"}, "t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -312,6 +313,43 @@ def test_a_savepoint_is_named_by_both_times(life: Life) -> None:
     life.table.delete_savepoint(at)
     assert not [name for name in life.timeline() if "savepoint" in name]
     assert isinstance(life.table.clean(retained=1), CleanResult)
+
+
+def test_a_savepoint_keeps_a_log_file_of_a_later_slice(life: Life, tmp_path: Path, session: LocalSession) -> None:
+    """Another engine's compaction beside a write: requested before its instant, completed after it."""
+    life.upsert()
+    life.upsert()
+    compacted = life.compact(1)
+    late = life.upsert()
+    beside = str(int(compacted) - 1)
+    other = _requested_at(life, late, beside, tmp_path / "other", session)
+    kept = other.table.savepoint(beside)
+    names = {f"{f.parent.name}/{f.name}" for f in other.path.glob(f"p=*/.*_{beside}.log.*")}
+    assert len(names) == 2
+    before = sorted((r["id"], r["v"]) for r in other.table.time_travel(session, kept).toArrow().to_pylist())
+    for _ in range(4):
+        other.upsert()
+        other.compact(other.number)
+    assert isinstance(other.table.clean(retained=1), CleanResult)
+    assert names <= other.data_files()
+    assert sorted((r["id"], r["v"]) for r in other.table.time_travel(session, kept).toArrow().to_pylist()) == before
+    other.table.delete_savepoint(kept)
+    other.upsert()
+    other.table.clean(retained=1)
+    assert not names & other.data_files()
+
+
+def _requested_at(life: Life, instant: str, wanted: str, copy: Path, session: LocalSession) -> Life:
+    """A copy of the table in which a write has an earlier requested time, and the completion time that it had."""
+    shutil.copytree(life.path, copy)
+    for file in [*copy.rglob(f"*{instant}*")]:
+        if file.is_file() and not file.name.endswith(".crc"):
+            # Of one length: sizes within the files stay right.
+            file.write_bytes(file.read_bytes().replace(instant.encode(), wanted.encode()))
+            file.rename(file.with_name(file.name.replace(instant, wanted, 1)))
+    other = object.__new__(Life)
+    other.path, other.session, other.number, other.hours = copy, session, life.number, 0
+    return other
 
 
 def test_a_restored_table_is_what_it_was(life: Life) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import has_metadata_table, named, table_properties
-from hudi_assets.engine.metadata_table.policy import untrue_after
+from hudi_assets.engine.metadata_table.policy import switch_off, untrue_after
 from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import Action, NothingToDo, Plan, State
 from tests.crash.test_metadata_table import SCHEMA, THRESHOLD, create, write
-from tests.metadata_tables import in_metadata_table, on_disk, switch_on
+from tests.metadata_tables import INDEX_DEFS, in_metadata_table, on_disk, switch_on
 
 FIRST, SECOND, THIRD = "20260101000000000", "20260101000001000", "20260101000002000"
 
@@ -157,6 +158,47 @@ def test_a_compaction_is_refused_only_where_it_matters(session: Any, table: Hudi
     assert in_metadata_table(table) == on_disk(table)
 
 
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("act", ["rollback", "restore"])
+def test_what_an_index_of_records_has_merged_is_not_taken_back(
+    session: Any, tmp_path: Path, version: int, act: str
+) -> None:
+    """It would go on naming file groups for rows that are gone; before its compaction the entries go too."""
+    table = create(tmp_path / "t", version)
+    write(table, session, 0, 1_000)
+    kept = table.savepoint()
+    newest = write(table, session, 2, 2_000)
+    metadata_table(table)._compaction.compact()
+    properties = Path(table.path, ".hoodie/hoodie.properties")
+    properties.write_text(properties.read_text().replace("partitions=files", "partitions=files,record_index"))
+    Path(table.path, ROOT, "record_index").mkdir()
+
+    def undo(**settings: str) -> None:
+        chosen = HudiTable.open(table.path, settings=settings)
+        chosen.rollback(newest) if act == "rollback" else chosen.restore(kept)
+
+    def there() -> set[str]:
+        return {file.name for file in Path(table.path).rglob("*") if not file.name.endswith(".lock")}
+
+    names = there()
+    with pytest.raises(UnsupportedTable, match="record_index"):
+        undo()
+    assert there() == names
+    undo(**{"hudi_assets.metadata.switch.off": "true"})
+    assert "record_index" not in named(table_properties(table.state().storage)["hoodie.table.metadata.partitions"])
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_what_it_has_not_merged_is_taken_back(session: Any, table: HudiTable) -> None:
+    write(table, session, 0, 1_000)
+    metadata_table(table)._compaction.compact()
+    newest = write(table, session, 2, 2_000)
+    properties = Path(table.path, ".hoodie/hoodie.properties")
+    properties.write_text(properties.read_text().replace("partitions=files", "partitions=files,record_index"))
+    table.rollback(newest)
+    assert in_metadata_table(table) == on_disk(table)
+
+
 def test_another_version_is_refused(session: Any, table: HudiTable) -> None:
     own_properties = Path(table.path, ROOT, ".hoodie/hoodie.properties")
     own_properties.write_text(own_properties.read_text().replace("version=6", "version=8"))
@@ -206,18 +248,32 @@ def test_validate_compares_it_with_the_files(session: Any, table: HudiTable) -> 
     assert "not there" in found["never there"]
 
 
-def test_column_stats_that_a_bloom_index_goes_by(session: Any, tmp_path: Path) -> None:
-    """A writer with hoodie.bloom.index.use.metadata does not look into base files without an entry."""
-    path = str(tmp_path / "t")
-    table = HudiTable.create(path, SCHEMA, record_key=["id"], ordering_field="ts", data_latency="1s")
-    switch_on(table, "column_stats")
-    write(HudiTable.open(path), session, 0, 1_000)
-    stated = {"hoodie.bloom.index.use.metadata": "true"}
-    with pytest.raises(UnsupportedTable, match="column_stats"):
-        HudiTable.open(path, settings=stated).due_compaction()
-    with pytest.raises(UnsupportedTable, match="column_stats"):
-        write(HudiTable.open(path, settings=stated), session, 0, 1_000)
-    HudiTable.open(path).due_compaction()
+def test_column_stats_are_switched_off_with_their_definition(session: Any, tmp_path: Path) -> None:
+    """As Hudi does it; of other indexes it keeps the definition."""
+    table = create(tmp_path / "t", 9)
+    definitions = Path(table.path, INDEX_DEFS)
+    other = {"sourceFields": ["v"], "version": "V2"}
+    known = json.loads(definitions.read_text())["indexDefinitions"]
+    definitions.write_text(json.dumps({"indexDefinitions": {**known, "secondary_index_v": other}}))
+    switch_off(table.state().storage, ("column_stats", "secondary_index_v"))
+    assert json.loads(definitions.read_text()) == {"indexDefinitions": {"secondary_index_v": other}}
+    assert not Path(table.path, ROOT, "column_stats").exists()
+    write(table, session, 0, 1_000)
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_an_orphan_is_found_once(session: Any, tmp_path: Path) -> None:
+    """A log file of an instant that is on no timeline is not to be listed: it is to go."""
+    table = create(tmp_path / "t", 9)
+    for ts in (1_000, 2_000):
+        newest = write(table, session, 0, ts)
+    metadata_table(table).take_back(newest)
+    for file in Path(table.path, ".hoodie/timeline").glob(f"{newest}*"):
+        file.unlink()
+    write(table, session, 0, 3_000)
+    orphans = {log.name for log in Path(table.path).glob(f".0*_{newest}.log.*")}
+    assert orphans
+    assert {(finding.kind, finding.path) for finding in table.validate()} == {("orphan", name) for name in orphans}
 
 
 @pytest.mark.parametrize("version", [6, 9])

@@ -17,6 +17,7 @@ from hudi_assets.engine.housekeeping.clean_state import inventory, read_cleans, 
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, FileSlice, State
 from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.slices.as_of import at_its_own_time, slices_across
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
@@ -130,7 +131,13 @@ def savepoint_files(state: TableState, instant: str) -> Iterator[str]:
 
     Per group the newest slice with base instant ≤ t, whole; the one below it as well while a compaction at t or
     before is pending. With them the targets of symbolic links, which Hudi's cleaner would delete otherwise.
+
+    Where slices are cut by completion times, a log file that was requested by t may have been completed after a base
+    instant beyond t: it is in that later slice, which has to stay for its sake.
     """
+    if state.layout.has_completion_times:
+        across = slices_across(state.view_with_replaced, state.replaced, instant, at_its_own_time())
+        yield from (path for slices in across.values() for slice_ in slices for path in _paths(slice_))
     links = inventory(state).links
     for key, slices in state.view_with_replaced.groups.items():
         replaced = state.replaced.get(key)

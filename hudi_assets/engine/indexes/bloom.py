@@ -34,8 +34,6 @@ _MULTIPLIER: Final = np.uint32(0x5BD1E995)
 _HEADER: Final = struct.Struct(">iibi")  # version, hashes, hash type, bits
 _ROWS: Final = struct.Struct(">iii")  # entries of a row, keys in the last row, rows
 _CHUNK: Final = 1 << 16  # keys hashed at a time: their words stay in the processor's cache
-# Above U+FFFF: there UTF-16, by which Java orders text, and UTF-8 are not in the same order.
-_SUPPLEMENTARY: Final = "[\U00010000-\U0010ffff]"
 
 
 class BloomFilterType(StrEnum):
@@ -87,11 +85,30 @@ def key_range(keys: pa.ChunkedArray) -> dict[str, str]:
     """The footer entries of the smallest and greatest record key, in Java's order of text."""
     if not len(keys):
         return {MIN_KEY: "", MAX_KEY: ""}
-    if pc.any(pc.match_substring_regex(keys, _SUPPLEMENTARY)).as_py():
+    if any(_may_be_supplementary(chunk) for chunk in keys.chunks):
         texts = keys.to_pylist()
         return {MIN_KEY: min(texts, key=_utf16), MAX_KEY: max(texts, key=_utf16)}
     bounds: Mapping[str, str] = pc.min_max(keys).as_py()
     return {MIN_KEY: bounds["min"], MAX_KEY: bounds["max"]}
+
+
+def joined_ranges(one: Mapping[str, str] | None, other: Mapping[str, str]) -> Mapping[str, str]:
+    """The range of the keys of two parts of a file (None: nothing yet)."""
+    if one is None:
+        return other
+    return {
+        MIN_KEY: min(one[MIN_KEY], other[MIN_KEY], key=_utf16),
+        MAX_KEY: max(one[MAX_KEY], other[MAX_KEY], key=_utf16),
+    }
+
+
+def _may_be_supplementary(keys: pa.Array) -> bool:
+    """True where some text has characters above U+FFFF: there UTF-16, by which Java orders text, and UTF-8 differ.
+
+    In UTF-8 they begin with a byte from 0xF0 on, which stands nowhere else. What a slice leaves out is looked at too.
+    """
+    data = keys.buffers()[2]
+    return data is not None and bool((np.frombuffer(data, np.uint8) >= 0xF0).any())
 
 
 def _utf16(text: str) -> bytes:

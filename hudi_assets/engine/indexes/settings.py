@@ -11,7 +11,6 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.indexes.bloom import BloomFilterType, BloomSettings
 
 INDEX_TYPE: Final = "hoodie.index.type"
-RANGES_FROM_METADATA: Final = "hoodie.bloom.index.use.metadata"
 BLOOM_ENABLED: Final = "hoodie.parquet.bloom.filter.enabled"
 BLOOM_ENTRIES: Final = "hoodie.index.bloom.num_entries"
 BLOOM_ERROR_RATE: Final = "hoodie.index.bloom.fpp"
@@ -39,15 +38,11 @@ _LARGEST: Final = (1 << 31) - 1  # Java's int
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """`type`: what the settings say (None: nothing). `bloom_enabled`: base files get a filter; None: where needed.
-
-    `ranges_from_metadata`: writers take the key ranges of base files from the metadata table's column_stats.
-    """
+    """`type`: what the settings say (None: nothing). `bloom_enabled`: base files get a filter; None: where needed."""
 
     type: str | None
     bloom_enabled: bool | None
     bloom: BloomSettings
-    ranges_from_metadata: bool = False
 
 
 def parse_index_settings(properties: Mapping[str, str], where: str) -> IndexSettings:
@@ -70,7 +65,6 @@ def parse_index_settings(properties: Mapping[str, str], where: str) -> IndexSett
         type=_choice(properties, INDEX_TYPE, _TYPES, where),
         bloom_enabled=None if enabled is None else enabled == "true",
         bloom=bloom,
-        ranges_from_metadata=_choice(properties, RANGES_FROM_METADATA, ("true", "false"), where) == "true",
     )
 
 

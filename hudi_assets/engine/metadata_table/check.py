@@ -8,6 +8,7 @@ from typing import Final
 from hudi_assets.engine.metadata_table.partitions import has_metadata_table
 from hudi_assets.engine.metadata_table.reader import FilesState, read_files
 from hudi_assets.engine.model import Action
+from hudi_assets.engine.slices.orphans import Orphans
 from hudi_assets.engine.state import TableState
 
 # What Hudi's rollbacks list log files with (HoodieTableMetadataUtil); its readers do not go by it (tried with 0.15.0).
@@ -30,14 +31,18 @@ def differences(state: TableState) -> Iterator[tuple[str, str]]:
 
 
 def _needed(state: TableState) -> Iterator[tuple[str, int]]:
-    """Base and log files that a snapshot reads; log files only where their commit is completed."""
+    """Base and log files that a snapshot reads; log files only where their commit is completed.
+
+    Not files of an instant that is on no timeline: they are found as orphans, and should not be listed.
+    """
     pending = {i.timestamp for i in state.timeline.inflight_writes}
+    orphans = set(Orphans(state).paths)
     for slice_ in state.view.latest:
         if slice_.base_file is not None:
             yield slice_.base_file.path, slice_.base_file.size
         for log in slice_.log_files:
             # Beside an unfinished write, a log file may be that write's: it is listed with its commit.
-            if not pending:
+            if not pending and log.path not in orphans:
                 yield log.path, log.size
 
 

@@ -1,8 +1,9 @@
 """The metadata table's own compaction: its log files folded into a new base file, where only we write.
 
 Hudi does it before its next write, after ten delta commits (HoodieBackedTableMetadataWriter.compactIfNecessary),
-and so do we: the archiver of the data table may not pass it. Column statistics may stay behind, since what is lost of
-them is only not skipped; where there are other indexes, only Hudi writes, and compacts.
+and so do we: the archiver of the data table may not pass it. Column statistics are compacted with it: a writer's bloom
+index may go by them, and 0.15.0 counts no log block of an archived instant. Where there are other indexes, only
+Hudi writes, and compacts.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS, merged_stats
 from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
 from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import COMPLETED, INFLIGHT, named, table_properties
 from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, newest_schema
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import FilesRecord, encode
-from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, files_slice, replaced_files
+from hudi_assets.engine.metadata_table.slices import FILES, FilesSlice, files_slice, newest_slices, replaced_files
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
@@ -29,7 +31,7 @@ from hudi_assets.engine.timeline.instants import Timeline
 
 MAX_DELTA_COMMITS: Final = "hoodie.metadata.compact.max.delta.commits"
 _DEFAULT: Final = 10
-_MAY_BE_THERE: Final = {FILES, "column_stats"}
+_MAY_BE_THERE: Final = {FILES, COLUMN_STATS}
 _AT_COMPACTION: Final = "001"
 _TOKEN: Final = "0-0-0"
 _MB: Final = 1024 * 1024
@@ -38,7 +40,7 @@ _VERSIONS_KEPT: Final = 2
 
 @dataclass(frozen=True)
 class OwnCompaction:
-    """Compacts the files partition. The caller holds the data table's write lock.
+    """Compacts the files partition, and column_stats. The caller holds the data table's write lock.
 
     `new_instant`: an instant of the metadata table's own, later than all. `data`: the data table's timeline.
     """
@@ -60,9 +62,11 @@ class OwnCompaction:
         return OwnTimeline.read(self.storage, self.layout)
 
     def is_ours(self, instant: str) -> bool:
+        return WRITER in self._plan(instant).extra_metadata
+
+    def _plan(self, instant: str) -> Plan:
         path = own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED)
-        plan = decode_plan(instant, self.storage.read(path), f"{self.storage.base}: {path}")
-        return WRITER in plan.extra_metadata
+        return decode_plan(instant, self.storage.read(path), f"{self.storage.base}: {path}")
 
     # -- when -------------------------------------------------------------------------------------
 
@@ -94,7 +98,7 @@ class OwnCompaction:
     def can_compact(self, own: OwnTimeline) -> bool:
         """No index that has to be compacted with it, and nothing to fold that may yet be taken back."""
         properties = table_properties(self.storage)
-        if {*named(properties.get(COMPLETED)), *named(properties.get(INFLIGHT))} - _MAY_BE_THERE:
+        if {*named(properties.get(COMPLETED))} - _MAY_BE_THERE or named(properties.get(INFLIGHT)):
             return False
         if any(i.action in (Action.COMPACTION, Action.LOG_COMPACTION) for i in own.unfinished):
             return False
@@ -115,10 +119,23 @@ class OwnCompaction:
         latest = max(i.timestamp for i in self._own().completed(Action.DELTA_COMMIT))
         instant = self.new_instant() if self.layout.has_completion_times else f"{latest}{_AT_COMPACTION}"
         # Read after the instant was taken: what completes from now on is in the new slice.
-        slice_ = files_slice(self.storage, self.layout, self._own())
-        plan = Plan(instant, NO_THRESHOLD, (_operation(slice_),), "", {WRITER: WRITER})
+        own = self._own()
+        slices = [slice_ for slice_ in self._slices(own) if slice_.partition == FILES or self._has_news(slice_, own)]
+        plan = Plan(instant, NO_THRESHOLD, tuple(_operation(slice_) for slice_ in slices), "", {WRITER: WRITER})
         self.storage.create(own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED), encode_plan(plan))
         return self._execute(instant)
+
+    def _slices(self, own: OwnTimeline) -> list[FilesSlice]:
+        """The newest slices of what is compacted."""
+        used = COLUMN_STATS in named(table_properties(self.storage).get(COMPLETED))
+        stats = newest_slices(self.storage, self.layout, own, COLUMN_STATS) if used else ()
+        return [files_slice(self.storage, self.layout, own), *stats]
+
+    def _has_news(self, slice_: FilesSlice, own: OwnTimeline) -> bool:
+        """Log files to fold, and something left of it all: an HFile holds one record at least."""
+        schema = newest_schema(self.storage, slice_)
+        valid = ValidInstants(own, self.data)
+        return bool(slice_.logs and schema and merged_stats(self.storage, slice_, valid, schema, ""))
 
     def _execute(self, instant: str) -> str:
         """From wherever an earlier attempt stopped: its base file counts for nothing yet."""
@@ -126,12 +143,12 @@ class OwnCompaction:
         if not self.storage.exists(inflight):
             self.storage.create(inflight, b"")
         own = self._own()
-        opened = files_slice(self.storage, self.layout, own)
-        slice_ = opened.older or opened
-        schema = newest_schema(self.storage, slice_) or record_schema(self._flavour)
-        stat = self._write_base(instant, slice_, own, schema)
-        extra = {SCHEMA: schema, WRITER: WRITER}
-        metadata = CommitMetadata("COMPACT", (stat,), extra, compacted=True)
+        planned = {(op.partition, op.file_id) for op in self._plan(instant).operations}
+        opened = [slice_ for slice_ in self._slices(own) if (slice_.partition, slice_.file_id) in planned]
+        slices = [slice_.older or slice_ for slice_ in opened]
+        schemas = [newest_schema(self.storage, slice_) or record_schema(self._flavour) for slice_ in slices]
+        stats = [self._write_base(instant, *one, own) for one in zip(slices, schemas, strict=True)]
+        metadata = CommitMetadata("COMPACT", tuple(stats), {SCHEMA: schemas[0], WRITER: WRITER}, compacted=True)
         completion = self.new_instant() if self.layout.has_completion_times else None
         path = own_path(self.layout, instant, Action.COMPACTION, State.COMPLETED, completion)
         self.storage.create(path, self.layout.encode_commit(metadata))
@@ -143,34 +160,37 @@ class OwnCompaction:
 
         Without an instant for it: that policy looks for what is there, and nobody asks when it went.
         """
-        for path in replaced_files(self.storage, self.layout, self._own(), _VERSIONS_KEPT):
-            self.storage.delete(path)
+        own = self._own()
+        for slice_ in self._slices(own):
+            group = slice_.partition, slice_.file_id
+            for path in replaced_files(self.storage, self.layout, own, _VERSIONS_KEPT, *group):
+                self.storage.delete(path)
 
     @property
     def _flavour(self) -> Flavour:
         return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
 
-    def _write_base(self, instant: str, slice_: FilesSlice, own: OwnTimeline, schema: str) -> WriteStat:
-        records = merged_records(self.storage, slice_, ValidInstants(own, self.data))
+    def _write_base(self, instant: str, slice_: FilesSlice, schema: str, own: OwnTimeline) -> WriteStat:
+        valid = ValidInstants(own, self.data)
         name = f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
-        keys = sorted(records)
-        content = write_hfile(
-            [encode(_without_tombstones(record), schema, base_file=name) for record in records.values()],
-            schema=schema,
-            flavour=self._flavour,
-            info={"minRecordKey": keys[0].encode(), "maxRecordKey": keys[-1].encode()},
-        )
-        path = f"{FOLDER}/{name}"
+        if slice_.partition == FILES:
+            records = merged_records(self.storage, slice_, valid)
+            entries = [encode(_without_tombstones(r), schema, base_file=name) for _, r in sorted(records.items())]
+        else:
+            entries = merged_stats(self.storage, slice_, valid, schema, name)
+        ends = {"minRecordKey": entries[0][0], "maxRecordKey": entries[-1][0]} if entries else {}
+        content = write_hfile(entries, schema=schema, flavour=self._flavour, info=ends)
+        path = f"{slice_.folder}/{name}"
         self.storage.delete(path)
         self.storage.create(path, content)
         return WriteStat(
             path=path.removeprefix(f"{ROOT}/"),
-            partition=FILES,
+            partition=slice_.partition,
             file_id=slice_.file_id,
             prev_commit=slice_.instant,
             size=len(content),
-            num_writes=len(records),
-            num_updates=len(records),
+            num_writes=len(entries),
+            num_updates=len(entries),
             logs_compacted=len(slice_.logs),
             log_bytes_compacted=sum(log.size for log in slice_.logs),
             log_blocks=len(slice_.logs),
@@ -204,11 +224,11 @@ def _operation(slice_: FilesSlice) -> Operation:
         "TOTAL_IO_MB": float(round(read + write)),
     }
     return Operation(
-        partition=FILES,
+        partition=slice_.partition,
         file_id=slice_.file_id,
         base_instant=slice_.instant,
-        base_file=f"{FILES}/{slice_.base.name}" if slice_.base else None,
-        log_files=tuple(f"{FILES}/{log.name}" for log in slice_.logs),
+        base_file=f"{slice_.partition}/{slice_.base.name}" if slice_.base else None,
+        log_files=tuple(f"{slice_.partition}/{log.name}" for log in slice_.logs),
         carried_over=(),
         metrics=metrics,
     )

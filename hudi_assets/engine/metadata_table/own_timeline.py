@@ -78,6 +78,11 @@ class OwnTimeline:
         """The newest completed compaction: every delta commit before it is in the base files."""
         return max(self.completed(Action.COMMIT), key=lambda i: i.timestamp, default=None)
 
+    def has_merged(self, delta: OwnInstant) -> bool:
+        """True where a completed compaction has read a delta commit."""
+        last = self.last_compaction
+        return delta.is_completed and last is not None and (delta.completion or delta.timestamp) < last.timestamp
+
     @property
     def latest(self) -> str | None:
         """The greatest instant or completion time."""

@@ -1,17 +1,19 @@
 """Which partitions of the metadata table each of our actions leaves true, and what is done about the others.
 
-files is kept up. column_stats and partition_stats say something of each file that they have, so a new file without
-an entry is never skipped; but partition_stats is a bound over a partition, which a write can widen. The record
-index and the secondary indexes name a record's file group, which a compaction does not change. The bloom filters and
-the expression indexes have to know every base file.
+files is kept up, and column_stats for base files; a log file without an entry is never skipped. partition_stats is a
+bound over a partition, which a write can widen. The record index and the secondary indexes name a record's file
+group, which a compaction does not change. The bloom filters and the expression indexes have to know every base file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, ROOT
+from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS, forget_definition
+from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, ROOT, OwnTimeline
 from hudi_assets.engine.metadata_table.partitions import (
     COMPLETED,
     INFLIGHT,
@@ -20,22 +22,27 @@ from hudi_assets.engine.metadata_table.partitions import (
     named,
     table_properties,
 )
+from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
 from hudi_assets.engine.storage import Storage
 
 _FILES: Final = "files"
-_COLUMN_STATS: Final = "column_stats"
 _LEFT_TRUE: Final = {
     "write": ("files", "column_stats"),
     "compaction": ("files", "column_stats", "partition_stats", "record_index", "secondary_index_"),
 }
+# A rollback takes files away, and with them what is said of files. Where records are is said elsewhere.
+_OF_FILES: Final = ("files", "column_stats", "partition_stats", "bloom_filters", "expr_index_")
 _WRITE: Final = "write"
 _COMPACTION: Final = "compaction"
 
 
 def untrue_after(partitions: tuple[str, ...], action: str) -> tuple[str, ...]:
     """Those that a write, or a compaction, of ours would make untrue. One that is not known counts as such."""
-    kept = _LEFT_TRUE[action]
+    return _without(partitions, _LEFT_TRUE[action])
+
+
+def _without(partitions: tuple[str, ...], kept: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(p for p in partitions if not any(p == k or (k.endswith("_") and p.startswith(k)) for k in kept))
 
 
@@ -63,12 +70,38 @@ def _check(storage: Storage, config: TableConfig, action: str) -> tuple[str, ...
         )
     partitions = (*named(properties.get(COMPLETED)), *building)
     untrue = untrue_after(partitions, action)
-    if config.index.ranges_from_metadata and _COLUMN_STATS in partitions:
-        # A writer's bloom index would not look into a base file without an entry: it would insert its keys again.
-        untrue = (*untrue, _COLUMN_STATS)
+    return _willing(storage, config, f"A {action}", untrue)
+
+
+def check_undo(storage: Storage, config: TableConfig, layout: Layout, instants: Iterable[Instant]) -> tuple[str, ...]:
+    """As `check_write`, for taking writes back, completed ones.
+
+    What a compaction of the metadata table has merged cannot be taken out of an index of records any more: it would
+    go on naming the file groups of rows that are gone, and Hudi's next upsert of such a key believe it.
+    """
+    if not has_metadata_table(storage):
+        return ()
+    properties = table_properties(storage)
+    partitions = (*named(properties.get(COMPLETED)), *named(properties.get(INFLIGHT)))
+    stale = _without(partitions, _OF_FILES)
+    if not stale:
+        return ()
+    own = OwnTimeline.read(storage, layout)
+    for instant in instants:
+        written = instant.is_completed and instant.action in (Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+        delta = own.of(instant.timestamp, Action.DELTA_COMMIT)
+        # Without a delta commit of its own the index was built, or archived, when the write was there already.
+        if written and (not delta or own.has_merged(delta[0])):
+            merged = f"To roll {instant.timestamp} back, which the metadata table has merged,"
+            return _willing(storage, config, merged, stale)
+    return ()
+
+
+def _willing(storage: Storage, config: TableConfig, what: str, untrue: tuple[str, ...]) -> tuple[str, ...]:
+    """The partitions to switch off, where the settings allow it."""
     if untrue and config.properties.get(METADATA_SWITCH_OFF, "false").strip().lower() != "true":
         raise UnsupportedTable(
-            f"A {action} would make partitions of the metadata table untrue: {', '.join(untrue)}.",
+            f"{what} would make partitions of the metadata table untrue: {', '.join(untrue)}.",
             where=storage.base,
             hint=f"Let Hudi do it; or have them switched off, with {METADATA_SWITCH_OFF}=true: Hudi's next "
             "write builds those anew that it is configured to have.",
@@ -90,6 +123,8 @@ def _check_version(storage: Storage, config: TableConfig) -> None:
 def switch_off(storage: Storage, partitions: tuple[str, ...]) -> None:
     """Take partitions out of use, as HoodieTableMetadataUtil.deleteMetadataTablePartition: first out of
     hoodie.properties, so that nobody reads them, then their folders. Call it under the write lock.
+
+    Of the definitions in `.hoodie/.index_defs` that of column_stats goes; those of other indexes stay, as with Hudi.
     """
     if not partitions:
         return
@@ -97,5 +132,7 @@ def switch_off(storage: Storage, partitions: tuple[str, ...]) -> None:
     for key in (COMPLETED, INFLIGHT):
         properties[key] = ",".join(p for p in named(properties.get(key)) if p not in partitions)
     storage.replace(TABLE_PROPERTIES, dump_properties(properties))
+    if COLUMN_STATS in partitions:
+        forget_definition(storage)
     for partition in partitions:
         storage.delete_tree(f"{ROOT}/{partition}")

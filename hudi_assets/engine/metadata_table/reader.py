@@ -8,7 +8,7 @@ so its completed delta commits do not count while that is pending (HoodieTableMe
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
@@ -202,20 +202,26 @@ def read_files(storage: Storage, layout: Layout, data: Timeline, own: OwnTimelin
     return FilesState(merged_records(storage, slice_, ValidInstants(own, data)), slice_)
 
 
-def merged_records(storage: Storage, slice_: FilesSlice, valid: ValidInstants) -> dict[str, FilesRecord]:
-    """The records of a slice, base file and log blocks merged; with those of the slice that a pending one is on."""
+def merged_records(
+    storage: Storage, slice_: FilesSlice, valid: ValidInstants, keys: Container[str] | None = None
+) -> dict[str, FilesRecord]:
+    """The records of a slice, base file and log blocks merged; with those of the slice that a pending one is on.
+
+    `keys`: those that are wanted, others are not decoded; None: all.
+    """
     base, logs = slice_.base, slice_.logs
     if slice_.older is not None:
         base, logs = slice_.older.base, (*slice_.older.logs, *logs)
     below = base_entries(storage, base)
-    listed = {record.key: record for record in _decoded(below)} if below else {}
+    listed = {record.key: record for record in _decoded(below, keys)} if below else {}
     changes: dict[str, list[FilesRecord]] = {}
     for entries in log_entries(storage, logs, valid):
-        for record in _decoded(entries):
+        for record in _decoded(entries, keys):
             changes.setdefault(record.key, []).append(record)
     merged = {key: records.merge(listed.get(key), changes.get(key, [])) for key in listed.keys() | changes.keys()}
     return {key: record for key, record in sorted(merged.items()) if record is not None}
 
 
-def _decoded(found: SchemaEntries) -> Iterator[FilesRecord]:
-    return (records.decode(entry, found.schema) for entry in found.entries)
+def _decoded(found: SchemaEntries, keys: Container[str] | None) -> Iterator[FilesRecord]:
+    wanted = (e for e in found.entries if keys is None or str(e[0], "utf-8", "replace") in keys)
+    return (records.decode(entry, found.schema) for entry in wanted)

@@ -136,15 +136,19 @@ def encode(record: FilesRecord, schema: str, *, base_file: str | None = None) ->
         smallest = 1 if record.type is RecordType.FILES and not file.deleted else 0
         if not smallest <= file.size <= _LARGEST:
             raise InvalidInput(f"{name} has {file.size} bytes.", where=record.key)
-    parsed, names = _parsed(schema)
-    row: dict[str, Any] = dict.fromkeys(names)
-    row |= {
-        "key": "",  # the entry's key is the record's
+    row = {
         "type": int(record.type),
         "filesystemMetadata": {
             name: {"size": file.size, "isDeleted": file.deleted} for name, file in sorted(record.files.items())
         },
     }
+    return encode_row(record.key, row, schema, base_file=base_file)
+
+
+def encode_row(key: str, fields: Mapping[str, Any], schema: str, *, base_file: str | None = None) -> Entry:
+    """Any record as an HFile's entry, from the fields that it has. InvalidInput where they do not fit the schema."""
+    parsed, names = _parsed(schema)
+    row: dict[str, Any] = dict.fromkeys(names) | {"key": ""} | dict(fields)  # the entry's key is the record's
     if base_file is not None:
         row[_FILE_NAME] = base_file
     out = io.BytesIO()
@@ -152,7 +156,7 @@ def encode(record: FilesRecord, schema: str, *, base_file: str | None = None) ->
         fastavro.schemaless_writer(out, parsed, row)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise InvalidInput(f"A record does not fit the metadata table's schema: {error}.") from error
-    return record.key.encode(), out.getvalue()
+    return key.encode(), out.getvalue()
 
 
 def decode(entry: Entry, schema: str) -> FilesRecord:
@@ -169,13 +173,13 @@ def decode(entry: Entry, schema: str) -> FilesRecord:
     return FilesRecord(key, listed)
 
 
-def decode_row(entry: Entry, schema: str) -> tuple[str, dict[str, Any]]:
-    """Any record of the metadata table as its key and its fields."""
+def decode_row(entry: Entry, schema: str, *, tell_unions: bool = False) -> tuple[str, dict[str, Any]]:
+    """Any record of the metadata table as its key and its fields; `tell_unions`: a record in a union with its name."""
     try:
         key = str(entry[0], "utf-8")
         parsed, _ = _parsed(schema)
         source = io.BytesIO(entry[1])
-        row = fastavro.schemaless_reader(source, parsed, None)
+        row = fastavro.schemaless_reader(source, parsed, None, return_record_name=tell_unions)
     except CorruptTable:
         raise
     except Exception as error:

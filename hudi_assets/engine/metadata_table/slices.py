@@ -1,4 +1,4 @@
-"""The newest file slice of the metadata table's files partition: where a change is written, and what a look reads."""
+"""The newest file slices of the metadata table's partitions: where a change is written, and what a look reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OwnBase:
 
 @dataclass(frozen=True, slots=True)
 class FilesSlice:
-    """The newest slice: its base file, if there is one, and its log files in log order.
+    """The newest slice of a file group: its base file, if there is one, and its log files in log order.
 
     `instant` is its base instant. While a compaction of the metadata table is pending, that is the slice that it
     opens: `older` is the slice that it reads then.
@@ -48,48 +48,87 @@ class FilesSlice:
     base: OwnBase | None
     logs: tuple[LogFile, ...]
     older: FilesSlice | None = None
+    partition: str = FILES
+
+    @property
+    def folder(self) -> str:
+        return f"{ROOT}/{self.partition}"
 
 
 def files_slice(storage: Storage, layout: Layout, own: OwnTimeline) -> FilesSlice:
     """The newest slice of the files partition. `CorruptTable` where there is none, or more than one file group."""
-    bases, logs = _listed(storage)
-    groups = {base.file_id for base in bases} | {log.file_id for log in logs}
-    if len(groups) != 1:
+    slices = newest_slices(storage, layout, own, FILES)
+    if len(slices) != 1:
         raise CorruptTable(
-            f"The metadata table's files partition has {len(groups)} file groups, not one.",
+            f"The metadata table's files partition has {len(slices)} file groups, not one.",
             where=f"{storage.base}: {FOLDER}",
             hint="Delete the metadata table with Hudi (hoodie.metadata.enable=false) and let it make a new one.",
         )
+    return slices[0]
+
+
+def newest_slices(storage: Storage, layout: Layout, own: OwnTimeline, partition: str) -> tuple[FilesSlice, ...]:
+    """The newest slice of each file group of a partition, in the groups' order; `CorruptTable` where one has none."""
+    bases, logs = _listed(storage, partition)
+    groups = sorted({base.file_id for base in bases} | {log.file_id for log in logs})
+    return tuple(
+        _newest(
+            storage,
+            layout,
+            own,
+            partition,
+            group,
+            [base for base in bases if base.file_id == group],
+            [log for log in logs if log.file_id == group],
+        )
+        for group in groups
+    )
+
+
+def _newest(
+    storage: Storage,
+    layout: Layout,
+    own: OwnTimeline,
+    partition: str,
+    group: str,
+    bases: list[OwnBase],
+    logs: list[LogFile],
+) -> FilesSlice:
     committed = {base.instant: base for base in bases if _counts(base.instant, own)}
     pending = sorted({i.timestamp for i in own.unfinished if i.action == Action.COMPACTION})
     cut = layout.cut(sorted({*committed, *pending}), logs, _completion_of(own))
     instants = sorted({i for i in (*committed, *cut) if _counts(i, own) or i in pending})
     if not instants:
-        raise CorruptTable("The metadata table's files partition has no slice.", where=f"{storage.base}: {FOLDER}")
+        where = f"{storage.base}: {ROOT}/{partition}"
+        raise CorruptTable(f"File group {group} of the metadata table has no slice.", where=where)
     found: FilesSlice | None = None
     for instant in instants:
         ordered = tuple(sorted(cut.get(instant, ()), key=lambda log: (log.base_instant, *log.order)))
         older = found if instant in pending and instant not in committed else None
-        found = FilesSlice(next(iter(groups)), instant, committed.get(instant), ordered, older)
+        found = FilesSlice(group, instant, committed.get(instant), ordered, older, partition)
     assert found is not None
     return found
 
 
-def replaced_files(storage: Storage, layout: Layout, own: OwnTimeline, keep: int) -> list[str]:
-    """Files of the slices before the newest `keep` ones that have base files."""
-    bases, logs = _listed(storage)
+def replaced_files(
+    storage: Storage, layout: Layout, own: OwnTimeline, keep: int, partition: str = FILES, group: str | None = None
+) -> list[str]:
+    """Files of the slices before the newest `keep` ones of a file group that have base files."""
+    every_base, every_log = _listed(storage, partition)
+    bases = [base for base in every_base if group in (None, base.file_id)]
+    logs = [log for log in every_log if group in (None, log.file_id)]
     committed = sorted({base.instant for base in bases if _counts(base.instant, own)})
     if len(committed) <= keep:
         return []
     first = committed[-keep]
     cut = layout.cut(committed, logs, _completion_of(own))
-    old = [log.path for instant, group in cut.items() if instant < first for log in group]
+    old = [log.path for instant, found in cut.items() if instant < first for log in found]
     return sorted(old) + sorted(base.path for base in bases if base.instant < first)
 
 
-def _listed(storage: Storage) -> tuple[list[OwnBase], list[LogFile]]:
+def _listed(storage: Storage, partition: str) -> tuple[list[OwnBase], list[LogFile]]:
     bases, logs = [], []
-    for file in storage.list_files(FOLDER):
+    for file in storage.list_files(f"{ROOT}/{partition}"):
         if (base := parse_base(file)) is not None:
             bases.append(base)
         elif (log := parse_log(file)) is not None:
@@ -126,7 +165,7 @@ def parse_log(file: FileInfo) -> LogFile | None:
         raise UnsupportedTable("The metadata table has a symbolic link.", where=file.path)
     return LogFile(
         path=file.path,
-        partition=FILES,
+        partition=file.path.rpartition("/")[0].removeprefix(f"{ROOT}/"),
         file_id=match["file_id"],
         base_instant=match["instant"],
         version=int(match["version"]),

@@ -10,27 +10,30 @@ delta commit has to go before the instant leaves the data table's timeline: from
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_headers
+from hudi_assets.engine.metadata_table.column_stats import ColumnStatsIndex
 from hudi_assets.engine.metadata_table.compaction import OwnCompaction, is_ours
-from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
-from hudi_assets.engine.metadata_table.own_timeline import OwnInstant, OwnTimeline, own_path
+from hudi_assets.engine.metadata_table.hfile import Entry, Flavour, write_hfile
+from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.metadata_table.partitions import has_metadata_table
 from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records, newest_schema, read_files
 from hudi_assets.engine.metadata_table.record_schema import record_schema
 from hudi_assets.engine.metadata_table.records import (
     FilesRecord,
     encode,
+    encode_row,
     partition_files,
     partition_key,
     partition_list,
+    partition_path,
 )
-from hudi_assets.engine.metadata_table.slices import FILES, FOLDER, FilesSlice, all_logs, files_slice
+from hudi_assets.engine.metadata_table.slices import FilesSlice, all_logs, files_slice
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
@@ -41,10 +44,20 @@ Added = Mapping[str, Mapping[str, int]]
 """Partition → name → size in bytes. The partition of a table without partitions is ""."""
 Deleted = Mapping[str, Collection[str]]
 """Partition → names."""
+_EMPTY: Final[dict[str, int]] = {}
 _NOTHING: Final[dict[str, tuple[str, ...]]] = {}
 _TOKEN: Final = "0-0-0"
 _AT_ONCE: Final = "004"
 _WRITES: Final = (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a delta commit writes into one file group."""
+
+    slice_: FilesSlice
+    entries: list[Entry]
+    schema: str
 
 
 @dataclass(frozen=True)
@@ -76,20 +89,44 @@ class MetadataTable:
         self.tidy()
         self.take_back(instant)
         self._compaction.keep_up()
-        records = _records(*self._new_in((added, deleted)))
+        added, deleted = self._new_in((added, deleted))
         own = self._own()
-        slice_ = files_slice(self.storage, self.layout, own)
-        path = self._new_log(slice_, instant)
-        stat = self._stat(slice_, path, len(records))
-        begun = CommitMetadata("UPSERT_PREPPED", (stat,), {WRITER: WRITER_NAME})
+        schema = newest_schema(self.storage, files_slice(self.storage, self.layout, own)) or record_schema(
+            self._flavour
+        )
+        # Before anything is written: what it refuses leaves nothing behind.
+        parts = [
+            self._files_part(own, _records(added, deleted), schema),
+            *self._stats_parts(own, added, deleted, schema),
+        ]
+        stats = [self._stat(part.slice_, self._new_log(part.slice_, instant), len(part.entries)) for part in parts]
+        begun = CommitMetadata("UPSERT_PREPPED", tuple(stats), {WRITER: WRITER_NAME})
         for state in (State.REQUESTED, State.INFLIGHT):
             # Java leaves the first one empty and reads neither; ours say whose they are.
             path_of = own_path(self.layout, instant, Action.DELTA_COMMIT, state)
             self.storage.create(path_of, self.layout.encode_commit(begun))
-        schema = newest_schema(self.storage, slice_) or record_schema(self._flavour)
-        block = self._block(instant, records, schema)
-        self.storage.create(path, block)
-        self._complete(own, instant, stat, len(block), schema)
+        sized = []
+        for part, stat in zip(parts, stats, strict=True):
+            block = self._block(instant, part.entries, part.schema)
+            self.storage.create(f"{ROOT}/{stat.path}", block)
+            sized.append(stat._replace(size=len(block)))
+        self._complete(own, instant, sized, schema)
+
+    def _files_part(self, own: OwnTimeline, records: Iterable[FilesRecord], schema: str) -> _Part:
+        entries = [encode(record, schema) for record in records]
+        return _Part(files_slice(self.storage, self.layout, own), entries, schema)
+
+    def _stats_parts(self, own: OwnTimeline, added: Added, deleted: Deleted, schema: str) -> list[_Part]:
+        """The column statistics of base files that come, and of files that go."""
+        valid = ValidInstants(own, self._data_timeline())
+        index = ColumnStatsIndex.of(self.storage, self.layout, own, valid)
+        if index is None:
+            return []
+        parts = []
+        for slice_, rows in index.changes(added, deleted).items():
+            own_schema = newest_schema(self.storage, slice_) or schema
+            parts.append(_Part(slice_, [encode_row(key, row, own_schema) for key, row in rows], own_schema))
+        return parts
 
     def check_free(self) -> None:
         """Raise `Conflict` where another engine's work on the metadata table is unfinished."""
@@ -106,23 +143,19 @@ class MetadataTable:
         own, data = self._own(), self._data_timeline()
         slice_ = files_slice(self.storage, self.layout, own)
         valid = ValidInstants(own, data)
-        now = merged_records(self.storage, slice_, valid)
-        below = merged_records(self.storage, replace(slice_.older or slice_, logs=()), valid)
-
-        def listed(records: Mapping[str, FilesRecord], partition: str) -> dict[str, int]:
-            record = records.get(partition_key(partition))
-            return record.present if record else {}
-
+        keys = frozenset(partition_key(partition) for partition in (*added, *deleted))
+        now = _listed(merged_records(self.storage, slice_, valid, keys))
+        below = _listed(merged_records(self.storage, replace(slice_.older or slice_, logs=()), valid, keys))
         for partition, files in added.items():
-            freed = listed(below, partition).keys() - listed(now, partition).keys()
+            freed = below.get(partition, _EMPTY).keys() - now.get(partition, _EMPTY).keys()
             if again := sorted(freed & files.keys()):
                 self._compact_for(f"{partition}/{again[0]}".lstrip("/"))
                 break
         new = {
-            p: {name: size for name, size in files.items() if listed(now, p).get(name) != size}
+            p: {name: size for name, size in files.items() if now.get(p, _EMPTY).get(name) != size}
             for p, files in added.items()
         }
-        return new, {p: [name for name in names if name in listed(now, p)] for p, names in deleted.items()}
+        return new, {p: [name for name in names if name in now.get(p, _EMPTY)] for p, names in deleted.items()}
 
     def _compact_for(self, path: str) -> None:
         if not self._compaction.can_compact(self._own()):
@@ -168,15 +201,15 @@ class MetadataTable:
         return any(is_ours(self.storage, self.layout, file) for file in files)
 
     def _new_log(self, slice_: FilesSlice, instant: str) -> str:
-        shown = FileSlice(FILES, slice_.file_id, slice_.instant, None, slice_.logs)
+        shown = FileSlice(slice_.partition, slice_.file_id, slice_.instant, None, slice_.logs)
         named, version = self.layout.new_log(shown, instant)
-        return f"{FOLDER}/{self.layout.log_file_name(slice_.file_id, named, version, _TOKEN)}"
+        return f"{slice_.folder}/{self.layout.log_file_name(slice_.file_id, named, version, _TOKEN)}"
 
     def _stat(self, slice_: FilesSlice, path: str, records: int) -> WriteStat:
         name = path.rsplit("/", 1)[-1]
         return WriteStat(
-            path=f"{FILES}/{name}",
-            partition=FILES,
+            path=f"{slice_.partition}/{name}",
+            partition=slice_.partition,
             file_id=slice_.file_id,
             prev_commit=slice_.instant,
             size=0,
@@ -187,9 +220,8 @@ class MetadataTable:
             log_files=(*(log.name for log in slice_.logs), name),
         )
 
-    def _block(self, instant: str, records: Iterable[FilesRecord], schema: str) -> bytes:
-        flavour = self._flavour
-        content = write_hfile([encode(record, schema) for record in records], schema=schema, flavour=flavour)
+    def _block(self, instant: str, entries: Sequence[Entry], schema: str) -> bytes:
+        content = write_hfile(entries, schema=schema, flavour=self._flavour)
         header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
         return encode_block(BlockType.HFILE_DATA, header, content)
 
@@ -197,10 +229,8 @@ class MetadataTable:
     def _flavour(self) -> Flavour:
         return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
 
-    def _complete(self, own: OwnTimeline, instant: str, stat: WriteStat, size: int, schema: str) -> None:
-        extra = {SCHEMA: schema, WRITER: WRITER_NAME}
-        sized = WriteStat(**{name: getattr(stat, name) for name in stat.__slots__} | {"size": size})
-        metadata = CommitMetadata("UPSERT_PREPPED", (sized,), extra)
+    def _complete(self, own: OwnTimeline, instant: str, stats: Sequence[WriteStat], schema: str) -> None:
+        metadata = CommitMetadata("UPSERT_PREPPED", tuple(stats), {SCHEMA: schema, WRITER: WRITER_NAME})
         completion = self._later_than(own.latest) if self.layout.has_completion_times else None
         path = own_path(self.layout, instant, Action.DELTA_COMMIT, State.COMPLETED, completion)
         self.storage.create(path, self.layout.encode_commit(metadata))
@@ -240,7 +270,7 @@ class MetadataTable:
         """Remove an instant's delta commit with its log files, unless a compaction has merged it already."""
         own = self._own()
         begun = own.of(instant, Action.DELTA_COMMIT)
-        if not begun or self._is_merged(own, begun[0]):
+        if not begun or own.has_merged(begun[0]):
             return
         logs = [log for log in all_logs(self.storage) if instant in self._blocks_of(log)]
         for log in logs:
@@ -257,10 +287,6 @@ class MetadataTable:
         order = {State.INFLIGHT: 0, State.REQUESTED: 1}
         for file in sorted((i for i in begun if not i.is_completed), key=lambda i: order[i.state]):
             self.storage.delete(file.path)
-
-    def _is_merged(self, own: OwnTimeline, delta: OwnInstant) -> bool:
-        last = own.last_compaction
-        return delta.is_completed and last is not None and (delta.completion or delta.timestamp) < last.timestamp
 
     def _blocks_of(self, log: LogFile) -> set[str]:
         blocks = read_headers(lambda offset, n: self.storage.read_at(log.path, offset, n), log.size)
@@ -299,6 +325,11 @@ class MetadataTable:
     def _data_timeline(self) -> Timeline:
         listing = self.storage.list_files(self.layout.timeline_folder)
         return Timeline(latest_states(i for i in map(self.layout.parse_instant, (f.name for f in listing)) if i))
+
+
+def _listed(records: Mapping[str, FilesRecord]) -> dict[str, dict[str, int]]:
+    """Partition → name → size of what is there."""
+    return {partition_path(key): record.present for key, record in records.items()}
 
 
 def _records(added: Added, deleted: Deleted) -> list[FilesRecord]:

@@ -105,11 +105,8 @@ def files_of_slice(state: TableState, instant: str) -> Iterator[FileInfo]:
 
 
 def _logs(state: TableState) -> Iterator[LogFile]:
-    for partition, files in state.listing.items():
-        for file in files:
-            log = state.layout.parse_log_file(file, partition)
-            if log is not None:
-                yield log
+    for files in state.data_files.values():
+        yield from (file for file in files if isinstance(file, LogFile))
 
 
 def _parsed(layout: Layout, file: FileInfo) -> LogFile | BaseFile | None:

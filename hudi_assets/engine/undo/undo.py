@@ -12,6 +12,7 @@ from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.housekeeping.clean_execute import finish_cleans
 from hudi_assets.engine.housekeeping.clean_state import read_savepoints
 from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.metadata_table.policy import check_undo, switch_off
 from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.slices.evidence import whole_from
@@ -87,7 +88,9 @@ class Undo:
             state = self._state()
             target = self._target(state, instant)
             plan = self._plan_rollback(state, target)
+            untrue = check_undo(self.storage, self.config, self.layout, [target])
             lock.check()
+            switch_off(self.storage, untrue)
             return self._executor.execute(self._executor.publish(state, plan), plan)
 
     def _target(self, state: TableState, instant: str) -> Instant:
@@ -308,7 +311,10 @@ class Undo:
             self._check_savepoint(state, savepoint)
             executor = RestoreExecutor(self.storage, self.layout, self.publisher, self._state)
             plan = plan_restore(state, savepoint)
+            later = [i for i in state.timeline.instants if i.timestamp > savepoint]
+            untrue = check_undo(self.storage, self.config, self.layout, later)
             lock.check()
+            switch_off(self.storage, untrue)
             return executor.execute(executor.publish(plan), plan)
 
     def _check_savepoint(self, state: TableState, savepoint: str) -> None:
