@@ -3,14 +3,19 @@
 # make test   the tests
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
 # make test-lives, test-races, test-kills, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
-# make bench  against Apache Hudi, as ratios   (ROWS=400000 RUNS=3)
+# make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
+# make bench-page, bench-further    its result into docs/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
 
 DAYS ?= 14
 PORT ?= 3000
 ARGS ?=
-ROWS ?= 400000
+ROWS ?= 2000000
 RUNS ?= 3
+WORK ?= trips
+ONLY ?=
+TABLES ?=
+LOG_FILES ?= 100000
 LIVES ?= 100
 STEPS ?= 50
 SEED ?= random
@@ -22,7 +27,7 @@ MINUTES ?= 10
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -77,10 +82,17 @@ test-fuzz: setup
 test-breakages: setup
 	@$(ENV) python -m tests.mutation.check $(ARGS)
 
-# The same work by the engine and by Apache Hudi, in turn: ratios. ROWS, RUNS.
+# The same work by the engine and by its peers, in turn: ratios. ONLY: some rows; TABLES: a folder to keep tables in.
 bench: setup
 	@$(ENV) scripts/interop-setup
-	@$(ENV) python benchmarks/against_hudi.py --rows $(ROWS) --runs $(RUNS)
+	@$(ENV) python -m benchmarks --rows $(ROWS) --runs $(RUNS) --work $(WORK) --only "$(ONLY)" --log-files $(LOG_FILES) $(if $(TABLES),--tables $(TABLES)) $(ARGS)
+
+# The last result of `make bench` into docs/benchmarks.md, and there too growth, planning of many files and looking.
+bench-page: setup
+	@$(ENV) python -m benchmarks.report --write docs/benchmarks.md
+
+bench-further: setup
+	@$(ENV) python -m benchmarks.further --write docs/benchmarks.md $(ARGS)
 
 lint: setup
 	@$(ENV) ruff check .

@@ -1,0 +1,332 @@
+"""Planning and looking at tables of very many files: tables made on disk, and the measurements on them.
+
+    python benchmarks/many_files.py [--version 6] [--partitions 100] [--buckets 100] [--logs 10] [--commits 10]
+        [--what limit,plan,...] [--runs 5]
+
+The tables are as this engine writes them, by its own names and commits, but for the files themselves: those are
+holes of the stated size, which nothing here opens. Every measurement runs in a process of its own, in turn with the
+others, and prints its CPU seconds (user and system), wall seconds and peak memory (MB).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import fastavro
+import pyarrow as pa
+
+from hudi_assets.engine import HudiTable, NoPlan
+from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.model import Action, State
+from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.engine.timeline.commit_metadata import (
+    CLOCK_TIME,
+    EVENT_TIME,
+    SCHEMA,
+    WRITER,
+    CommitMetadata,
+    WriteStat,
+)
+from hudi_assets.engine.writing.keys import bucket_file_id
+
+SCHEMA_OF_ROWS: Final = pa.schema([("id", pa.int64()), ("day", pa.string()), ("ts", pa.int64())])
+SETTINGS: Final = {"hudi_assets.writers": "stopped"}
+_BASE_BYTES: Final = 4_000_000
+_LOG_BYTES: Final = 40_000
+_STEP: Final = timedelta(minutes=1)
+_FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_HOUR_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many files a table has. Every file group has a base file and `logs` log files.
+
+    `commits`: delta commits that wrote the log files, a multiple of `logs`: each wrote logs / commits of the groups.
+    """
+
+    partitions: int = 100
+    buckets: int = 100
+    logs: int = 10
+    commits: int = 10
+    version: int = 6
+
+    @property
+    def groups(self) -> int:
+        return self.partitions * self.buckets
+
+    @property
+    def log_files(self) -> int:
+        return self.groups * self.logs
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def make(path: str, shape: Shape) -> HudiTable:
+    """A table of this shape at a path that holds none. Log n of each group has the event times of hour n.
+
+    Its data latency lets a compaction take the older half of the log files.
+    """
+    table = HudiTable.create(
+        path,
+        SCHEMA_OF_ROWS,
+        record_key=["id"],
+        ordering_field="ts",
+        partition_fields=["day"],
+        buckets=shape.buckets,
+        table_version=shape.version,
+        event_time_unit="ms",
+        clock="commit",
+        data_latency=timedelta(hours=shape.logs / 2),
+    )
+    _Maker(table, shape).make()
+    return HudiTable.open(path, settings=SETTINGS)
+
+
+class _Maker:
+    def __init__(self, table: HudiTable, shape: Shape) -> None:
+        self.storage: Storage = open_storage(table.path)
+        self.layout: Layout = table.state().layout
+        self.shape = shape
+        state = table.state()
+        self.extra = {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag, WRITER: "hudi-assets"}
+        self.groups = [
+            (f"day={day:05d}", bucket_file_id(bucket, str(uuid.UUID(int=day * 1_000_003 + bucket))))
+            for day in range(shape.partitions)
+            for bucket in range(shape.buckets)
+        ]
+
+    def make(self) -> None:
+        for partition in dict.fromkeys(partition for partition, _ in self.groups):
+            self.storage.create(f"{partition}/.hoodie_partition_metadata", b"commitTime=20260101000000000\n")
+        first = _instant(0)
+        self._commit(0, [self._base(first, *group) for group in self.groups], 0)
+        share = self.shape.commits // self.shape.logs
+        for number in range(self.shape.commits):
+            mine = [group for n, group in enumerate(self.groups) if n % share == number % share]
+            stats = [self._log(first, number + 1, number // share, *group) for group in mine]
+            self._commit(number + 1, stats, number // share + 1)
+
+    def _base(self, instant: str, partition: str, file_id: str) -> WriteStat:
+        name = self.layout.base_file_name(file_id, "0-1-0", instant)
+        self._hole(f"{partition}/{name}", _BASE_BYTES)
+        return WriteStat(f"{partition}/{name}", partition, file_id, "null", _BASE_BYTES, num_writes=1000)
+
+    def _log(self, base: str, commit: int, hour: int, partition: str, file_id: str) -> WriteStat:
+        instant, version = (base, hour + 1) if self.layout.carries_logs_over else (_instant(commit), 1)
+        name = self.layout.log_file_name(file_id, instant, version, "0-1-0")
+        size = _LOG_BYTES + commit
+        self._hole(f"{partition}/{name}", size)
+        return WriteStat(
+            path=f"{partition}/{name}",
+            partition=partition,
+            file_id=file_id,
+            prev_commit=base,
+            size=size,
+            num_writes=100,
+            num_updates=100,
+            min_event_time=_ms(_FIRST) + hour * _HOUR_MS + commit,
+            max_event_time=_ms(_FIRST) + (hour + 1) * _HOUR_MS - 1,
+            log_version=version,
+            base_file=self.layout.base_file_name(file_id, "0-1-0", base),
+            log_files=(name,),
+        )
+
+    def _hole(self, path: str, size: int) -> None:
+        with open(self.storage.uri(path), "xb") as file:
+            file.truncate(size)
+
+    def _commit(self, number: int, stats: list[WriteStat], hours: int) -> None:
+        instant = _instant(number)
+        extra = self.extra | {CLOCK_TIME: str(_ms(_FIRST) + hours * _HOUR_MS)}
+        content = self.layout.encode_commit(CommitMetadata("UPSERT", tuple(stats), extra))
+        for state in (State.REQUESTED, State.INFLIGHT):
+            self.storage.create(self.layout.instant_path(instant, Action.DELTA_COMMIT, state), b"")
+        done = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.COMPLETED, _instant(number, 30))
+        self.storage.create(done, content)
+
+
+def _instant(number: int, seconds: int = 0) -> str:
+    return f"{_FIRST + number * _STEP + timedelta(seconds=seconds):%Y%m%d%H%M%S}000"
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+# ------------------------------------------------------------------------------------------ measurements
+
+
+def limit(path: str) -> int:
+    """What no planner can do without: every partition listed with sizes, and the timeline's commits parsed.
+
+    Bare: os.scandir and a stat per file, json.loads or fastavro per commit, and nothing made of what they give.
+    """
+    files = 0
+    with os.scandir(path) as partitions:
+        for partition in partitions:
+            if partition.name == ".hoodie":
+                continue
+            with os.scandir(partition.path) as entries:
+                files += sum(1 for entry in entries if entry.stat().st_size)
+    for folder in (Path(path, ".hoodie"), Path(path, ".hoodie/timeline")):
+        for file in sorted(folder.glob("*.deltacommit")):
+            _parsed(file)
+    return files
+
+
+def _parsed(file: Path) -> object:
+    data = file.read_bytes()
+    if data.startswith(b"{"):
+        return json.loads(data)
+    with open(file, "rb") as source:
+        return list(fastavro.reader(source))
+
+
+def plan(path: str) -> int:
+    """Open the table and plan, without publishing: the plan's log files."""
+    found = HudiTable.open(path, settings=SETTINGS).plan_compaction(dry_run=True)
+    assert not isinstance(found, NoPlan), found.reason
+    return sum(len(op.log_files) for op in found.operations)
+
+
+def publish(path: str) -> int:
+    """Open the table, plan and publish; the plan is withdrawn outside the measurement."""
+    found = HudiTable.open(path, settings=SETTINGS).plan_compaction()
+    assert not isinstance(found, NoPlan), found.reason
+    return sum(len(op.log_files) for op in found.operations)
+
+
+def first_look(path: str) -> int:
+    """What a sensor asks of a table at its first tick: freshness, a pending plan, what is due, what was left."""
+    return look(HudiTable.open(path, settings=SETTINGS))
+
+
+def look(table: HudiTable) -> int:
+    """What a sensor asks at each tick (`hudi_assets.sensors`)."""
+    promise = table.freshness()
+    assert promise.reason is None, promise.reason
+    pending, due = table.pending_plan(), table.due_compaction()
+    assert pending is None
+    assert table.now_ms()
+    assert not table.leftovers()
+    return 0 if isinstance(due, NoPlan) else len(due.operations)
+
+
+WHAT: Final[dict[str, Callable[[str], int]]] = {
+    "limit": limit,
+    "plan": plan,
+    "publish": publish,
+    "first_look": first_look,
+    "next_look": first_look,  # after one that is not measured
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run: seconds of CPU (user and system) and of the wall, peak memory of the process in MB."""
+
+    what: str
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+    found: int
+
+
+def measured(what: str, path: str) -> Measured:
+    """One measurement, in this process."""
+    if what == "next_look":
+        first_look(path)
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = WHAT[what](path)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    if what == "publish":
+        table = HudiTable.open(path, settings=SETTINGS)
+        pending = table.pending_plan()
+        assert pending is not None
+        table.unschedule(pending.instant)
+    return Measured(what, cpu, wall, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, found)
+
+
+def apart(what: str, path: str) -> Measured:
+    """One measurement, in a process of its own."""
+    command = [sys.executable, __file__, "--at", path, "--what", what, "--here"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Measured(**json.loads(done.stdout))
+
+
+def many_looks(path: str, times: int) -> None:
+    """Look so often, in one process; prints memory (MB) and seconds now and then."""
+    table = HudiTable.open(path, settings=SETTINGS)
+    started = time.perf_counter()
+    for number in range(1, times + 1):
+        look(HudiTable.open(table.path, settings=SETTINGS))
+        if number in (1, 10, 100) or number % max(1, times // 10) == 0:
+            resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / (1 << 20)
+            print(f"{number} looks: {resident:.0f} MB, {time.perf_counter() - started:.1f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    for name, default in asdict(Shape()).items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--what", default="limit,plan", help=f"of {', '.join(WHAT)}, comma-separated")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--at", help="a table made before; or where it is made and kept")
+    parser.add_argument("--here", action="store_true", help="in this process; prints JSON")
+    parser.add_argument("--looks", type=int, help="look so often in one process instead")
+    asked = parser.parse_args()
+    if asked.here:
+        print(json.dumps(asdict(measured(asked.what, asked.at))))
+        return
+    shape = Shape(**{name: getattr(asked, name) for name in asdict(Shape())})
+    scratch = None if asked.at else tempfile.mkdtemp(prefix="many_files_")
+    path = asked.at or f"{scratch}/table"
+    try:
+        if not Path(path, ".hoodie").exists():
+            make(path, shape)
+        if asked.looks:
+            many_looks(path, asked.looks)
+        else:
+            _report(shape, asked.what.split(","), path, asked.runs)
+    finally:
+        if scratch:
+            shutil.rmtree(scratch)
+
+
+def _report(shape: Shape, what: list[str], path: str, runs: int) -> None:
+    print(
+        f"version {shape.version}: {shape.log_files} log files in {shape.groups} file groups, {shape.commits} commits"
+    )
+    rounds = [[apart(one, path) for one in what] for _ in range(runs)]
+    for place, one in enumerate(what):
+        cpu = statistics.median(done[place].cpu_s for done in rounds)
+        wall = statistics.median(done[place].wall_s for done in rounds)
+        peak = max(done[place].peak_mb for done in rounds)
+        ratios = sorted(done[place].cpu_s / done[0].cpu_s for done in rounds)
+        against = (
+            f"  {statistics.median(ratios):.2f} × {what[0]} ({ratios[0]:.2f} to {ratios[-1]:.2f})" if place else ""
+        )
+        print(f"{one:11} {cpu:7.2f} s CPU {wall:7.2f} s wall {peak:6.0f} MB{against}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
