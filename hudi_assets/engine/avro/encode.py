@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_assets.engine.avro.schema import AvroType
 
 Bytes = npt.NDArray[np.uint8]
 Sizes = npt.NDArray[np.int64]
 
-_ROWS_AT_ONCE = 50_000  # bounds the index arrays to some ten times the bytes of so many rows
+_ROWS_AT_ONCE = 50_000  # bounds what is made of a table's rows at a time
 _PLAIN = ("boolean", "int", "long", "float", "double", "string", "bytes")
 
 
@@ -54,18 +55,22 @@ def encode_plain(table: pa.Table, record: AvroType) -> bytes:
 
 
 def _interleave(cells: list[_Cells], rows: int) -> bytes:
-    lengths = np.sum([cell.sizes for cell in cells], axis=0, dtype=np.int64)
+    lengths = np.zeros(rows, np.int64)
+    for cell in cells:
+        lengths += cell.sizes
     if rows and int(lengths.max()) >= 2**31:
         raise ValueError("a record is longer than 2 GiB")
     framed = [_Cells(np.full(rows, 4), lengths.astype(">i4").view(np.uint8)), *cells]
-    ends = np.cumsum(lengths + 4)
-    out = np.empty(int(ends[-1]) if rows else 0, np.uint8)
-    position = ends - lengths - 4
-    for cell in framed:
-        before = np.cumsum(cell.sizes) - cell.sizes
-        out[np.repeat(position - before, cell.sizes) + np.arange(len(cell.data))] = cell.data
-        position = position + cell.sizes
-    return out.tobytes()
+    joined = pc.binary_join_element_wise(*map(_as_binary, framed), pa.scalar(b"", pa.large_binary()))
+    data = joined.buffers()[2] or pa.py_buffer(b"")
+    return bytes(data.slice(0, int(lengths.sum()) + 4 * rows).to_pybytes())
+
+
+def _as_binary(cell: _Cells) -> pa.Array:
+    offsets = np.zeros(len(cell.sizes) + 1, np.int64)
+    np.cumsum(cell.sizes, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(cell.data))]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(cell.sizes), buffers)
 
 
 def _column(array: pa.Array, node: AvroType) -> list[_Cells]:

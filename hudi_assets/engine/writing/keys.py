@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from hudi_assets.engine.errors import InvalidInput
 
 Int32s = np.ndarray[tuple[int], np.dtype[np.int32]]
+Int64s = np.ndarray[tuple[int], np.dtype[np.int64]]
+Units = np.ndarray[tuple[int], np.dtype[np.uint8 | np.uint16]]
 
 NULL_KEY = "__null__"
 EMPTY_KEY = "__empty__"
@@ -105,27 +107,50 @@ def bucket_ids(columns: Sequence[pa.Array], buckets: int, *, complex_keys: bool)
 
 def java_hash(text: pa.Array) -> Int32s:
     """String.hashCode of each value: a polynomial in 31 over UTF-16 code units, in 32 bits."""
-    encoded = pc.dictionary_encode(text)
-    values = encoded.dictionary.to_pylist()
-    hashes: Int32s = np.fromiter((_java_hash(v) for v in values), dtype=np.int32, count=len(values))
-    result: Int32s = hashes[encoded.indices.to_numpy(zero_copy_only=False)]
-    return result
+    starts, units = _utf16_units(text)
+    sizes = np.diff(starts)
+    longest = int(sizes.max(initial=0))
+    if longest * len(sizes) > _FEW_PASSES * len(units):
+        return _weighted_sums(starts, sizes, units)
+    hashes = np.zeros(len(sizes), np.uint32)
+    for place in range(longest):
+        if longest * len(sizes) == len(units):
+            hashes *= np.uint32(31)
+            hashes += units[place::longest]
+        else:
+            live = np.flatnonzero(sizes > place)
+            hashes[live] = hashes[live] * np.uint32(31) + units[starts[live] + place]
+    return hashes.view(np.int32)
 
 
-def _java_hash(text: str) -> int:
-    units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2").astype(np.uint64)
-    powers = _powers(len(units))
-    total = int((units * powers).sum(dtype=np.uint64)) & 0xFFFFFFFF if len(units) else 0
-    return total - (1 << 32) if total >= 1 << 31 else total
+_FEW_PASSES = 4
+"""One pass per place of the longest text is cheapest, unless few texts are that long."""
 
 
-_POWERS: list[int] = [1]
+def _weighted_sums(starts: Int64s, sizes: Int64s, units: Units) -> Int32s:
+    """The hashes as sums of units times powers of 31: a cost by the units there are, however long one text is."""
+    powers = np.full(int(sizes.max(initial=0)), 31, np.uint32)
+    powers[:1] = 1
+    weights = np.cumprod(powers, dtype=np.uint32)[np.repeat(starts[1:], sizes) - 1 - np.arange(len(units))]
+    hashes = np.zeros(len(sizes), np.uint32)
+    some = sizes > 0
+    hashes[some] = np.add.reduceat(weights * units, starts[:-1][some], dtype=np.uint32)
+    return hashes.view(np.int32)
 
 
-def _powers(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    while len(_POWERS) < size:
-        _POWERS.append(_POWERS[-1] * 31 & 0xFFFFFFFF)
-    return np.array(_POWERS[:size][::-1], dtype=np.uint64)
+def _utf16_units(text: pa.Array) -> tuple[Int64s, Units]:
+    """Where each value's UTF-16 code units begin (one more entry than values), and all units in a row."""
+    text = pc.fill_null(text, "") if text.null_count else text
+    offsets = np.frombuffer(text.buffers()[1], np.int32, len(text) + 1, text.offset * 4).astype(np.int64)
+    data = np.frombuffer(text.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    starts = offsets - offsets[0]
+    if not len(data) or int(data.max()) < 0x80:
+        return starts, data
+    # A character's first byte tells its units: two where it takes four bytes.
+    units = ((data & 0xC0) != 0x80).astype(np.int64) + (data >= 0xF0)
+    before = np.concatenate([[0], np.cumsum(units)])
+    utf16 = data.tobytes().decode("utf-8").encode("utf-16-le")
+    return before[starts], np.frombuffer(utf16, "<u2")
 
 
 def bucket_file_id(bucket: int, token: str) -> str:

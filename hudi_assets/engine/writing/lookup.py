@@ -16,30 +16,23 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.avro import project as avro_project
-from hudi_assets.engine.compaction.tasks import FILE_NAME, SliceReader, write_base_file
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.event_time.units import range_of
 from hudi_assets.engine.indexes.bloom import BloomSettings
 from hudi_assets.engine.indexes.table_index import bloom_filter_of, names_bucket
-from hudi_assets.engine.merging.merge import KEY, Rows, merge
+from hudi_assets.engine.merging.merge import KEY, Rows
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.slices.reader import SliceReader
 from hudi_assets.engine.state import TableState
-from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.publish import marker_path
+from hudi_assets.engine.writing.base_files import group_base
+from hudi_assets.engine.writing.packing import groups_of
 from hudi_assets.engine.writing.write import (
-    PARTITION,
     Target,
     WriteSpec,
     Written,
-    count_late,
-    data_schema,
     delete_log,
     ensure_partition,
     group_logs,
-    groups_of,
-    with_meta,
 )
 
 _NEW = -1
@@ -163,7 +156,7 @@ def write_found_rows(spec: WriteSpec, lookup: Lookup, batches: Iterator[pa.Recor
     """Write one Spark partition's rows: log files for keys that are there, base files for those that are new."""
     written: list[Written] = []
     counter = 0
-    for partition, _, rows in groups_of(batches):
+    for partition, _, rows in groups_of(batches, spec.config):
         numbers = find(lookup, partition, rows.column(KEY))
         ensure_partition(spec.storage, partition, spec.instant)
         growing = _growing(lookup, partition, rows) if (numbers == _NEW).any() else None
@@ -187,7 +180,7 @@ def write_found_deletes(
 ) -> list[Written]:
     """Write one Spark partition's deletes, of the keys that there are."""
     written = []
-    for partition, _, rows in groups_of(batches):
+    for partition, _, rows in groups_of(batches, spec.config):
         numbers = find(lookup, partition, rows.column(KEY))
         for number in numbers.unique().sort():
             if number != _NEW:
@@ -239,34 +232,11 @@ def _base_file(
     spec: WriteSpec, lookup: Lookup, partition: str, share: _Share, token: str, counter: int
 ) -> list[Written]:
     """Write one share; nothing where all of a new file group's rows are deletes."""
-    place, rows = share.place, share.rows
-    target = Target(share.file_id, spec.instant, spec.instant, 1, "", (), place is None)
-    data = avro_project.project(rows, data_schema(spec.schema))
-    keyed = data.add_column(0, PARTITION, rows.column(PARTITION)).add_column(0, KEY, rows.column(KEY))
-    came = Rows(with_meta(keyed, spec, target, token, counter))
+    place = share.place
+    prior = place.base_instant if place is not None else spec.instant
+    target = Target(share.file_id, prior, spec.instant, 1, "", (), place is None)
     base = lookup.reader.read_base(place.base_file) if place is not None and place.base_file else None
-    merged = merge(base, [came], spec.config.ordering_field, spec.schema, spec.config.merging.mode)
-    if place is None and not len(merged):
-        return []
-    name = spec.layout.base_file_name(share.file_id, token, spec.instant)
-    path = f"{partition}/{name}" if partition else name
-    names = pa.repeat(pa.scalar(name), len(merged))
-    merged = merged.set_column(spec.schema.get_field_index(FILE_NAME), spec.schema.field(FILE_NAME), names)
-    spec.storage.create(marker_path(spec.instant, path, "CREATE" if place is None else "MERGE"), b"")
-    size = write_base_file(spec.storage, path, merged, spec.avro_schema, lookup.bloom)
-    covered = range_of(data.column(spec.column), spec.unit, "this write")
-    stat = WriteStat(
-        path=path,
-        partition=partition,
-        file_id=share.file_id,
-        prev_commit=place.base_instant if place is not None else "null",
-        size=size,
-        num_writes=len(merged),
-        num_inserts=max(0, len(merged) - (len(base) if base is not None else 0)),
-        min_event_time=covered.min,
-        max_event_time=covered.max,
-    )
-    return [Written(stat, count_late(data.column(spec.column), spec), len(rows))]
+    return group_base(spec, partition, target, share.rows, token, counter, bloom=lookup.bloom, grown=base)
 
 
 def _new_file_id(instant: str, partition: str, number: int) -> str:

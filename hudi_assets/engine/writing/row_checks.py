@@ -18,13 +18,14 @@ _LONGEST_NAME = 255  # bytes: what Linux's and HDFS's file systems take
 
 @dataclass(slots=True)
 class RowCount:
-    """How many rows there are, and how many have each fault (fault in words → rows)."""
+    """How many rows there are, how many have each fault (fault in words → rows), and their file groups."""
 
     rows: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    groups: frozenset[tuple[str, int]] = frozenset()  # partition path, bucket
 
     def __add__(self, other: RowCount) -> RowCount:
-        return RowCount(self.rows + other.rows, self.faults + other.faults)
+        return RowCount(self.rows + other.rows, self.faults + other.faults, self.groups | other.groups)
 
 
 def count_rows(batches: Iterable[pa.RecordBatch], config: TableConfig, not_null: Iterable[str]) -> RowCount:

@@ -11,9 +11,10 @@ import io
 import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,16 +31,17 @@ from hudi_assets.engine.logs.reader import count_deleted
 from hudi_assets.engine.merging.delete_records import delete_records
 from hudi_assets.engine.merging.merge import KEY, deletes_in_commit_order
 from hudi_assets.engine.model import EventTimeRange, MergeMode
+from hudi_assets.engine.schema.distinct import dictionary_columns
 from hudi_assets.engine.schema.required import with_stand_ins
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.state import META_COLUMNS, PARTITION_FILE
+from hudi_assets.engine.slices.listing import PARTITION_FILE
+from hudi_assets.engine.state import META_COLUMNS
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.publish import marker_path
-from hudi_assets.engine.writing.keys import bucket_file_id, bucket_ids, check_key_type, partition_paths, record_keys
+from hudi_assets.engine.writing.keys import bucket_file_id, check_key_type
+from hudi_assets.engine.writing.packing import PARTITION, groups_of
 
-PARTITION = "_hoodie_partition_path"
-BUCKET = "_hudi_assets_bucket"
 META = META_COLUMNS
 _COMMIT_ORDER = EventTimeRange(None, None, "deletes in commit order have no event time")
 
@@ -94,27 +96,6 @@ class Written:
     rows: int | None = None
 
 
-def keyed_batches(batches: Iterable[pa.RecordBatch], config: TableConfig) -> Iterator[pa.RecordBatch]:
-    """Each batch with its record key, partition path and bucket as columns in front; bucket 0 where there are none."""
-    for batch in batches:
-        key_columns = [batch.column(name) for name in config.record_key]
-        keys = record_keys(key_columns, config.record_key, config.complex_keys)
-        buckets = bucket_ids(key_columns, config.buckets or 1, complex_keys=config.complex_keys)
-        if config.partitioned:
-            partitions = partition_paths(
-                [batch.column(name) for name in config.partition_fields],
-                config.partition_fields,
-                hive_style=config.hive_style,
-                url_encode=config.url_encode,
-            )
-        else:
-            partitions = pa.array([""] * len(keys), pa.string())
-        yield pa.RecordBatch.from_arrays(
-            [keys, partitions, pa.array(buckets), *batch.columns],
-            names=[KEY, PARTITION, BUCKET, *batch.schema.names],
-        )
-
-
 def check_fields(schema: pa.Schema, config: TableConfig) -> None:
     """Refuse a schema without the table's key, ordering, event-time or partition columns, by name."""
     needed = {
@@ -138,7 +119,7 @@ def write_rows(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -
     """Write one Spark partition's rows: for each file group in it, its log files."""
     written: list[Written] = []
     counter = 0
-    for partition, bucket, rows in groups_of(batches):
+    for partition, bucket, rows in groups_of(batches, spec.config):
         written += group_logs(spec, partition, spec.target(partition, bucket), rows, token, counter)
         counter += len(rows)
     return written
@@ -160,39 +141,19 @@ def group_logs(
     return [_write_log(spec, partition, target, number, token, chunk, replaced) for number, chunk in chunks]
 
 
-def groups_of(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.Table]]:
-    collected = list(batches)
-    if not collected:
-        return
-    table = pa.Table.from_batches(collected)
-    # Rows of a key keep the order they arrived in: of two equal ordering values the later one wins.
-    order = pc.sort_indices(
-        table.select([PARTITION, BUCKET]).append_column("n", pa.array(range(len(table)))),
-        sort_keys=[(PARTITION, "ascending"), (BUCKET, "ascending"), ("n", "ascending")],
-    )
-    table = table.take(order)
-    sizes = (
-        pl.DataFrame({"p": pl.Series(table.column(PARTITION)), "b": pl.Series(table.column(BUCKET))})
-        .group_by("p", "b", maintain_order=True)
-        .len()
-    )
-    start = 0
-    for partition, bucket, size in sizes.iter_rows():
-        yield partition, bucket, table.slice(start, size)
-        start += size
-
-
 def data_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in META])
 
 
 def _by_event_time(data: pa.Table, rows: pa.Table, spec: WriteSpec) -> pa.Table:
     """The rows in order of event time, equal ones in the order they came; key and partition path in front."""
-    time = to_micros(data.column(spec.column), spec.unit).combine_chunks()
-    frame = pl.DataFrame({"time": pl.Series(time)}).with_row_index("row")
-    order = pa.array(frame.sort("time", "row", nulls_last=False)["row"].to_numpy())
-    table = data.take(order).add_column(0, PARTITION, rows.column(PARTITION).take(order))
-    return table.add_column(0, KEY, rows.column(KEY).take(order))
+    table = data.add_column(0, PARTITION, rows.column(PARTITION)).add_column(0, KEY, rows.column(KEY))
+    time = to_micros(data.column(spec.column), spec.unit)
+    if time.null_count:
+        frame = pl.DataFrame({"time": pl.Series(time.combine_chunks())}).with_row_index("row")
+        return table.take(pa.array(frame.sort("time", "row", nulls_last=False)["row"].to_numpy()))
+    micros = time.to_numpy()
+    return table if (micros[1:] >= micros[:-1]).all() else table.take(pa.array(np.argsort(micros, kind="stable")))
 
 
 def _last_of_batch(rows: pa.Table, data: pa.Table, spec: WriteSpec) -> tuple[pa.Table, pa.Table]:
@@ -212,6 +173,8 @@ def _latest_per_key(rows: pa.Table, spec: WriteSpec) -> pa.Table:
     """
     if spec.config.merging.exact_split or spec.config.merging.mode is MergeMode.COMMIT_TIME_ORDERING:
         return rows
+    if pl.Series(rows.column(KEY).combine_chunks()).n_unique() == len(rows):
+        return rows
     frame = pl.DataFrame(
         {
             "key": pl.Series(rows.column(KEY).combine_chunks()),
@@ -224,10 +187,10 @@ def _latest_per_key(rows: pa.Table, spec: WriteSpec) -> pa.Table:
 
 def with_meta(table: pa.Table, spec: WriteSpec, target: Target, token: str, start: int) -> pa.Table:
     size = len(table)
-    number = token.split("-")[0]
+    numbers = pa.array(np.arange(start, start + size)).cast(pa.string())
     meta = {
         META[0]: pa.repeat(pa.scalar(spec.instant), size),
-        META[1]: pa.array([f"{spec.instant}_{number}_{start + i}" for i in range(size)], pa.string()),
+        META[1]: pc.binary_join_element_wise(f"{spec.instant}_{token.split('-')[0]}", numbers, "_"),
         META[4]: pa.repeat(pa.scalar(target.file_id), size),
     }
     columns = [meta[name] if name in meta else table.column(name) for name in spec.schema.names]
@@ -266,8 +229,7 @@ def _write_log(
         covered = _COMMIT_ORDER
     block = encode_data_block(rows, spec.avro_schema, spec.instant, covered, spec.config.log_block_format)
     stat = _put_log(spec, partition, target, number, token, block)
-    stat = replace(
-        stat,
+    stat = stat._replace(
         num_writes=len(rows),
         num_inserts=len(rows) if target.is_new else 0,
         num_updates=0 if target.is_new else len(rows),
@@ -292,7 +254,7 @@ def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTim
     if block_format == "avro":
         return encode_block(BlockType.AVRO_DATA, header, avro_codec.encode_records(rows, avro))
     out = io.BytesIO()
-    pq.write_table(with_stand_ins(rows), out, compression="zstd")
+    pq.write_table(with_stand_ins(rows), out, compression="zstd", use_dictionary=dictionary_columns(rows))
     return encode_block(BlockType.PARQUET_DATA, header, out.getvalue())
 
 
@@ -330,7 +292,7 @@ def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
 def write_deletes(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -> list[Written]:
     """Write one Spark partition's deletes: for each file group in it, a log file with a delete block."""
     written = []
-    for partition, bucket, rows in groups_of(batches):
+    for partition, bucket, rows in groups_of(batches, spec.config):
         target = spec.target(partition, bucket)
         if target.is_new:
             continue  # the table has no such file group, so no such key
@@ -367,5 +329,5 @@ def delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows
     header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
     block = encode_block(BlockType.DELETE, header, content)
     stat = _put_log(spec, partition, target, 0, token, block)
-    stat = replace(stat, num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
+    stat = stat._replace(num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
     return Written(stat, late)

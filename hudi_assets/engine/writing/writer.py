@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,8 @@ from hudi_assets.engine.concurrency.heartbeat import Beat, Heartbeats
 from hudi_assets.engine.concurrency.lock import HeldLock, write_lock
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
 from hudi_assets.engine.event_time.lateness import data_latency_ms
-from hudi_assets.engine.indexes.table_index import looks_keys_up, refuse_writes
+from hudi_assets.engine.indexes.table_index import bloom_filter_of, looks_keys_up, refuse_writes
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.merging.merge import KEY
 from hudi_assets.engine.metadata_table.policy import check_write as check_metadata_table
 from hudi_assets.engine.metadata_table.policy import switch_off
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
@@ -29,17 +28,17 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from hudi_assets.engine.timeline.publish import Publisher, marked_files
 from hudi_assets.engine.undo.recover import clean_up
+from hudi_assets.engine.writing import exchange
+from hudi_assets.engine.writing.base_files import write_base_rows
 from hudi_assets.engine.writing.keys import bucket_ids, bucket_of
 from hudi_assets.engine.writing.lookup import group_numbers, lookup_of, write_found_deletes, write_found_rows
-from hudi_assets.engine.writing.row_checks import RowCount, count_rows, fitting
+from hudi_assets.engine.writing.packing import Packing
+from hudi_assets.engine.writing.row_checks import RowCount
 from hudi_assets.engine.writing.write import (
-    BUCKET,
-    PARTITION,
     Target,
     WriteSpec,
     Written,
     check_fields,
-    keyed_batches,
     write_deletes,
     write_rows,
 )
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 WRITER_NAME = "hudi-assets"
+UPSERT, DELETE, BULK_INSERT = "UPSERT", "DELETE", "BULK_INSERT"  # org.apache.hudi.common.model.WriteOperationType
 _LOCK_WAIT_S = 600.0
-_KEYED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (BUCKET, pa.int32())])
 _Work = Callable[[WriteSpec, Iterator[pa.RecordBatch], str], list[Written]]
 
 
@@ -74,13 +73,25 @@ class Writer:
         return batches
 
     def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        return self._write(df, UPSERT, clock_ms, batch_id)
+
+    def bulk_insert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        if self.config.merging.exact_split:
+            raise InvalidInput(
+                "With exact split the read-optimized view holds no record above its threshold; a bulk insert would.",
+                where=self.storage.base,
+                hint="Upsert the rows, and compact.",
+            )
+        return self._write(df, BULK_INSERT, clock_ms, batch_id)
+
+    def _write(self, df: DataFrame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.config)
-        data = self._evolved(self._state(), df).data_schema
+        data = self._evolved(self._state(), spark.schema_of(df)).data_schema
         by_value = evolution.by_value(spark.schema_of(df), data)
         needed = {name for name in (self.config.ordering_field, self.config.event_time_field) if name}
         needed |= {field.name for field in data if not field.nullable}
-        return self._commit(df, sorted(needed), by_value, "UPSERT", write_rows, clock_ms, batch_id)
+        return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id)
 
     def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         given = spark.schema_of(df).names
@@ -92,19 +103,19 @@ class Writer:
         df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
         self._check_types(df)
         by_value = evolution.by_value(spark.schema_of(df), self._state().data_schema)
-        return self._commit(df, [], by_value, "DELETE", write_deletes, clock_ms, batch_id)
+        return self._commit(df, [], by_value, DELETE, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
 
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
-    def _evolved(self, state: TableState, df: DataFrame) -> TableState:
+    def _evolved(self, state: TableState, columns: pa.Schema) -> TableState:
         """The table with the schema that these rows give it; `InvalidInput`, by column, where they do not fit."""
         config = self.config
         fixed = {*config.record_key, *config.partition_fields, config.ordering_field, config.event_time_field or ""}
         try:
-            schema = evolution.evolve(state.avro_schema, spark.schema_of(df), fixed)
+            schema = evolution.evolve(state.avro_schema, columns, fixed)
         except InvalidInput as error:
             raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
         return state if schema == state.avro_schema else replace(state, evolved_schema=schema)
@@ -115,25 +126,16 @@ class Writer:
         except InvalidInput as error:
             raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
 
-    def _count_and_check(self, df: DataFrame, not_null: list[str], by_value: pa.Schema) -> int:
-        """Count the rows; refuse null keys, ordering values and event times, and paths as partition values.
-
-        And values that do not fit their column, of those where the types alone cannot tell.
-        """
-        config = self.config
-
-        def count(batches: Iterator[pa.RecordBatch]) -> RowCount:
-            return count_rows(fitting(batches, by_value), config, not_null)
-
-        counted: list[RowCount] = spark.map_batches(df, count)
-        total = sum(counted, RowCount())
+    def _checked(self, counts: Iterable[RowCount]) -> RowCount:
+        """What there is to write; `InvalidInput` where some lack a key, an ordering value, an event time …"""
+        total = sum(counts, RowCount())
         for fault, rows in total.faults.items():
             raise InvalidInput(
                 f"{rows} of {total.rows} rows have no {fault}.",
                 where=self.storage.base,
                 hint="Filter them out or fill them in; nothing was written.",
             )
-        return total.rows
+        return total
 
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
@@ -157,15 +159,32 @@ class Writer:
                 hint="Give hoodie.bucket.index.num.buckets as the table was written with.",
             )
 
+    def _check_empty(self, state: TableState, groups: frozenset[tuple[str, int]]) -> None:
+        """Refuse rows for a file group that holds some: one of a key would be in its base files twice."""
+        slices = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
+        if looks_keys_up(self.config):
+            held = {slice_.partition for slice_ in slices}
+            full = sorted(partition for partition, _ in groups if partition in held)
+            where = f"partition {full[0]!r}" if full else ""
+        else:
+            filled = {(slice_.partition, bucket_of(slice_.file_id)) for slice_ in slices}
+            full = sorted(f"bucket {bucket} of partition {part!r}" for part, bucket in groups & filled)
+            where = full[0] if full else ""
+        if full:
+            raise InvalidInput(
+                f"A bulk insert writes into empty file groups, and {where} holds rows ({len(full)} such).",
+                where=self.storage.base,
+                hint="Upsert these rows: then those of a key that is there take the place of the old ones.",
+            )
+
     # -- one delta commit -------------------------------------------------------------------------
 
     def _commit(
         self,
         df: DataFrame,
-        not_null: list[str],
+        not_null: Sequence[str],
         by_value: pa.Schema,
         operation: str,
-        work: _Work,
         clock_ms: int | None,
         batch_id: str | None,
     ) -> CommitResult:
@@ -179,18 +198,20 @@ class Writer:
         if self.config.clock == "commit" and clock_ms is None:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
         self.storage.check_writable()
-        with spark.cached(df) as rows_once:
-            rows = self._count_and_check(rows_once, not_null, by_value)
+        packing = Packing(self.config, tuple(not_null), by_value)
+        columns = spark.schema_of(df)
+        with exchange.packed(df, packing.pack) as rows_once:
+            total = self._checked(rows_once.notes)
             action = f"writes a delta commit ({operation})"
             with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action) as held:
-                return self._locked_commit(rows_once, rows, operation, work, clock_ms, batch_id, held)
+                return self._locked_commit(rows_once, columns, total, operation, clock_ms, batch_id, held)
 
     def _locked_commit(
         self,
-        df: DataFrame,
-        rows: int,
+        packed_rows: exchange.Packed,
+        columns: pa.Schema,
+        total: RowCount,
         operation: str,
-        work: _Work,
         clock_ms: int | None,
         batch_id: str | None,
         held: HeldLock,
@@ -198,10 +219,10 @@ class Writer:
         clean_up(self.storage, self.layout, self.publisher, self._state())
         state = self._state()
         done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
-        if done is not None or (rows == 0 and clock_ms is None):
+        if done is not None or (total.rows == 0 and clock_ms is None):
             return CommitResult(done, 0, 0, 0, None, None)
-        if operation == "UPSERT":
-            state = self._evolved(state, df)
+        if operation != DELETE:
+            state = self._evolved(state, columns)
         # Rows written into a group that a clustering or insert overwrite replaces would be lost with it.
         replacing = state.timeline.pending(Action.REPLACE_COMMIT, Action.CLUSTERING)
         for other in (*state.timeline.inflight_writes, *replacing):
@@ -212,6 +233,8 @@ class Writer:
             )
         refuse_missing(state)
         self._check_index(state)
+        if operation == BULK_INSERT:
+            self._check_empty(state, total.groups)
         switch_off(self.storage, check_metadata_table(self.storage, self.config))
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
@@ -220,7 +243,7 @@ class Writer:
             self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
             try:
                 spec = self._spec(state, instant, clock_ms)
-                written = self._run(df, spec, self._finding(state, work)) if rows else []
+                written = self._run(packed_rows, spec, self._work(state, operation)) if total.rows else []
                 self._delete_strays(instant, written)
                 self._still_ours(instant, beat, held)
             except BaseException as error:
@@ -263,23 +286,19 @@ class Writer:
             freshness_ms=freshness.freshness,
         )
 
-    def _finding(self, state: TableState, work: _Work) -> _Work:
+    def _work(self, state: TableState, operation: str) -> _Work:
         """What a worker does: where the index looks keys up, it finds them first."""
-        if not looks_keys_up(self.config):
-            return work
-        lookup = lookup_of(state)
-        found = write_found_rows if work is write_rows else write_found_deletes
-        return lambda spec, batches, token: found(spec, lookup, batches, token)
+        if looks_keys_up(self.config):
+            lookup = lookup_of(state)
+            found = write_found_deletes if operation == DELETE else write_found_rows
+            return lambda spec, batches, token: found(spec, lookup, batches, token)
+        if operation == BULK_INSERT:
+            bloom = bloom_filter_of(state)
+            return lambda spec, batches, token: write_base_rows(spec, bloom, batches, token)
+        return write_deletes if operation == DELETE else write_rows
 
-    def _run(self, df: DataFrame, spec: WriteSpec, work: _Work) -> list[Written]:
-        config = spec.config
-
-        def keyed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return keyed_batches(batches, config)
-
-        results = spark.map_groups(
-            self.session, df, keyed, _KEYED, (PARTITION, BUCKET), lambda batches, token: work(spec, batches, token)
-        )
+    def _run(self, rows: exchange.Packed, spec: WriteSpec, work: _Work) -> list[Written]:
+        results = rows.run(lambda batches, token: work(spec, batches, token))
         return [written for part in results for written in part]
 
     def _delete_strays(self, instant: str, written: list[Written]) -> None:
@@ -333,6 +352,7 @@ def _result(instant: str, written: list[Written]) -> CommitResult:
         instant=instant,
         rows=sum(w.stat.num_writes or w.stat.num_deletes if w.rows is None else w.rows for w in written),
         log_files=sum(s.log_version is not None for s in stats),
+        base_files=sum(s.log_version is None for s in stats),
         bytes_written=sum(s.size for s in stats),
         min_event_time=min(lows, default=None),
         max_event_time=max(highs, default=None),
