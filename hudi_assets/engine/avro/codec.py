@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import fastavro
@@ -22,6 +23,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from hudi_assets.engine.avro.columns import Irregular, decode_columns, knows
 from hudi_assets.engine.avro.encode import encode_plain, is_plain
 from hudi_assets.engine.avro.logical import from_raw, python_values, raw_arrow, raw_avro
 from hudi_assets.engine.avro.project import project
@@ -43,6 +45,7 @@ __all__ = [
     "avro_to_arrow_schema",
     "decode_records",
     "encode_records",
+    "field_names",
     "project",
     "record_name",
     "with_meta_columns",
@@ -50,28 +53,57 @@ __all__ = [
 
 _LENGTH = struct.Struct(">i")
 _SYNC = b"hudi-log-content"
+_LARGE = 16 << 20
 
 
-def decode_records(content: bytes | memoryview, writer_schema_json: str) -> pa.Table:
-    """The records of an Avro data block, with exactly the columns of `avro_to_arrow_schema`.
+def decode_records(
+    content: bytes | memoryview, writer_schema_json: str, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """The records of an Avro data block, with the columns of `avro_to_arrow_schema`, in its order.
 
+    With `columns`, those of them alone; names that the schema does not have are passed over.
     CorruptTable for contents or a schema that do not parse.
     """
-    try:
-        record = parse_avro_schema(writer_schema_json)
-    except InvalidInput as error:
-        raise CorruptTable(f"A log block's schema cannot be read. {error.what}") from error
+    record = _writer_schema(writer_schema_json)
     schema = avro_to_arrow_schema(writer_schema_json)
+    wanted = [n for n, name in enumerate(schema.names) if columns is None or name in columns]
     count, body = _records(content)
     if count == 0:
-        return schema.empty_table()
-    container = _Container(record, count, body)
-    raw = container.read_polars() if _polars_knows(record, count, len(body)) else container.read_fastavro()
+        return schema.empty_table().select(wanted)
     try:
-        columns = [from_raw(raw.column(number), node) for number, (_, node) in enumerate(record.children)]
-        return pa.Table.from_arrays(columns, schema=schema)
+        arrays = [
+            from_raw(column, record.children[number][1])
+            for number, column in zip(wanted, _raw_columns(body, count, record, wanted), strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(number) for number in wanted]))
     except (pa.ArrowException, ValueError, OverflowError, IndexError) as error:
         raise _corrupt(error) from error
+
+
+def _raw_columns(body: memoryview, count: int, record: AvroType, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
+    """Some columns without their logical types."""
+    # Of all columns polars makes values as fast, but holds three copies; some of them take half its time here.
+    some = len(wanted) < len(record.children) or len(body) > _LARGE
+    if some and wanted and knows(record, wanted):
+        try:
+            return [pa.chunked_array([column]) for column in decode_columns(body, count, record, wanted)]
+        except (Irregular, pa.ArrowException):
+            pass  # a whole container's reader says what is wrong, if anything is
+    container = _Container(record, count, body)
+    raw = container.read_polars() if _polars_knows(record, count, len(body)) else container.read_fastavro()
+    return [raw.column(number) for number in wanted]
+
+
+def field_names(writer_schema_json: str) -> list[str]:
+    """The names of an Avro data block's columns; CorruptTable for a schema that does not parse."""
+    return [name for name, _ in _writer_schema(writer_schema_json).children]
+
+
+def _writer_schema(schema_json: str) -> AvroType:
+    try:
+        return parse_avro_schema(schema_json)
+    except InvalidInput as error:
+        raise CorruptTable(f"A log block's schema cannot be read. {error.what}") from error
 
 
 def _corrupt(error: BaseException) -> CorruptTable:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import Protocol
 
 from hudi_assets.engine.model import MergeMode
@@ -70,7 +72,10 @@ def _close_ranges(known: Sequence[Summary], selected: Sequence[bool]) -> list[bo
             result[i] = True
         if result[i]:
             high = known[i].max_event_time
-            highest = max(highest, math.inf if high is None or not known[i].known else high)
+            if high is None or low is None:
+                highest = math.inf
+            elif high > highest:
+                highest = high
     return result
 
 
@@ -78,11 +83,11 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
     if any(s.rollbacks for s in known):
         return True
-    taken = [s for s, take in zip(known, selected, strict=True) if take]
+    taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
         # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
         return True
-    lows = [s.min_event_time for s, take in zip(known, selected, strict=True) if not take]
+    lows = [s.min_event_time for s in compress(known, map(not_, selected))]
     lowest = min((-math.inf if low is None else low for low in lows), default=math.inf)
     if rule.mode is MergeMode.OVERWRITE_WITH_LATEST:
         # A remaining record overwrites the base row whatever its ordering value; against the log record it may lose.

@@ -161,6 +161,7 @@ class CompactionExecutor:
             avro_schema=past.avro_schema_with_meta,
             residue=self._residue(state, plan),
             bloom=bloom_filter_of(state),
+            memory=self.config.compaction.memory,
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
 
@@ -244,7 +245,7 @@ class CompactionExecutor:
                         base_file=done.result.base_file.rsplit("/", 1)[-1],
                     )
                 )
-            stats.append(replace(done.stat))
+            stats.append(done.stat)
         extra = {SCHEMA: state.in_schema_of(plan.instant).avro_schema, WRITER: WRITER_NAME}
         if plan.threshold != NO_THRESHOLD:
             extra[THRESHOLD] = str(plan.threshold)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Protocol
 
 from hudi_assets.engine.layout.seam import CompletionOf
@@ -123,12 +124,19 @@ class PastInstant:
 
     def _free(self, low: str) -> str:
         """The first instant above `low` that is on no timeline."""
-        ms = instant_ms(low, self.timezone)
-        while True:
+        found = self._freed.get(low)
+        ms = instant_ms(low, self.timezone) if found is None else 0
+        while found is None:
             ms += 1
             instant = format_instant(ms, self.timezone)
             if instant not in self.taken:
-                return instant
+                self._freed[low] = found = instant
+        return found
+
+    @cached_property
+    def _freed(self) -> dict[str, str]:
+        """`_free`'s answers: there are many file slices, and few commits."""
+        return {}
 
 
 def past_instant(timeline: Timeline, completion_of: CompletionOf, timezone: str) -> PastInstant:
@@ -136,7 +144,7 @@ def past_instant(timeline: Timeline, completion_of: CompletionOf, timezone: str)
     first = next((i for i in timeline.instants if i.timestamp == timeline.start), None)
     unfinished = [i.timestamp for i in timeline.pending(*WRITES, Action.LOG_COMPACTION, Action.CLUSTERING)]
     return PastInstant(
-        completion_of=completion_of,
+        completion_of=cache(completion_of),
         floor=(first.completion or first.timestamp) if first else "",
         ceiling=min(unfinished, default=None),
         taken=frozenset(i.timestamp for i in timeline.instants),

@@ -6,6 +6,7 @@ import functools
 import time
 from dataclasses import dataclass
 
+from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction import strategy, triggers
 from hudi_assets.engine.compaction.beside_others import refuse_beside_others
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
@@ -109,6 +110,12 @@ class CompactionPlanner:
 
         On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
         """
+        with no_collecting():
+            return self._choose_now(state, threshold, beside_writes=beside_writes)
+
+    def _choose_now(
+        self, state: TableState, threshold: int | None, *, beside_writes: bool
+    ) -> tuple[Plan | NoPlan, str]:
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.

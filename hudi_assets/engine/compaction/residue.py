@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,19 +25,8 @@ from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.logs.delete_codec import encode_deletes
 from hudi_assets.engine.logs.reader import APPLIED_PROPERTY, count_deleted
 from hudi_assets.engine.merging.delete_records import delete_records
-from hudi_assets.engine.merging.merge import (
-    KEY,
-    Deletes,
-    LogRecords,
-    Merged,
-    Places,
-    Rows,
-    last_barriers,
-    merge_with_tombstones,
-    ordering_column,
-    places_of,
-    take,
-)
+from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows
+from hudi_assets.engine.merging.winners import Flags, Head, flags_of
 from hudi_assets.engine.model import EventTimeRange, MergeMode, Operation
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
@@ -126,86 +114,31 @@ def residue_path(layout: Layout, op: Operation, instant: str) -> str:
     return compaction_plan.residue_path(op, instant, layout.log_file_name)
 
 
-# --------------------------------------------------------------------------------- what remains of the records
+@dataclass(frozen=True)
+class OperationLeaves:
+    """What one operation's merge leaves for its residue log (`merging.passes.Leaving`)."""
 
+    spec: ResidueSpec
+    op: Operation
 
-def merge_and_leave(
-    base: pa.Table | None,
-    logs: Sequence[LogRecords],
-    ordering: str,
-    schema: pa.Schema,
-    spec: ResidueSpec,
-    op: Operation,
-) -> tuple[pa.Table, list[LogRecords]]:
-    """The base file's rows, and the records of the residue log in log order (none: no residue log)."""
-    merged, above = _merge_below(base, logs, ordering, schema, spec)
-    below = logs if above is None else _without(logs, above)
-    kept = _still_met(take(below, merged.tombstones), spec, op)
-    return merged.rows, [*kept, *(take(logs, _alive(logs, ordering, above)) if above is not None else [])]
+    def above(self, head: Head) -> Flags:
+        """Records with an event time above the threshold; one without event time is not above."""
+        if self.spec.split_at is None:
+            return np.zeros(len(head), np.bool_)
+        micros = to_micros(head.ordering, self.spec.unit)
+        mask = pc.greater(micros, pa.scalar(self.spec.split_at * 1000, pa.int64()))
+        return flags_of(pc.fill_null(mask, False))
 
-
-def _merge_below(
-    base: pa.Table | None, logs: Sequence[LogRecords], ordering: str, schema: pa.Schema, spec: ResidueSpec
-) -> tuple[Merged, Places | None]:
-    if spec.split_at is None:
-        return merge_with_tombstones(base, logs, ordering, schema, MergeMode.EVENT_TIME_ORDERING), None
-    above = _places_above(logs, ordering, spec.unit, spec.split_at)
-    below = _without(logs, above)
-    return merge_with_tombstones(base, below, ordering, schema, MergeMode.EVENT_TIME_ORDERING), above
-
-
-def _places_above(logs: Sequence[LogRecords], ordering: str, unit: EventTimeUnit, threshold: int) -> Places:
-    """Records with an event time above the threshold; one without event time is not above."""
-    found = []
-    for number, block in enumerate(logs):
-        micros = to_micros(ordering_column(block, ordering), unit)
-        mask = pc.fill_null(pc.greater(micros, pa.scalar(threshold * 1000, pa.int64())), False)
-        found.append(places_of(block, number)[np.asarray(mask.combine_chunks().to_numpy(zero_copy_only=False), bool)])
-    return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def _without(logs: Sequence[LogRecords], places: Places) -> list[LogRecords]:
-    everything = [places_of(block, number) for number, block in enumerate(logs)]
-    return take(logs, np.setdiff1d(np.concatenate(everything), places)) if everything else []
-
-
-def _alive(logs: Sequence[LogRecords], ordering: str, places: Places) -> Places:
-    """Those of the places that no later delete in commit order has put an end to."""
-    barriers = last_barriers(logs, ordering)
-    if not len(barriers):
-        return places
-    keys = [block.table.column(KEY).combine_chunks() if isinstance(block, Rows) else block.keys for block in logs]
-    records = pl.DataFrame(
-        {
-            "key": pl.concat([pl.Series("key", part) for part in keys]),
-            "place": np.concatenate([places_of(block, number) for number, block in enumerate(logs)]),
-        }
-    ).join(barriers, on="key")
-    dead = records.filter(pl.col("place") < pl.col("last_barrier"))["place"].to_numpy()
-    return np.setdiff1d(places, dead)
-
-
-def _still_met(tombstones: list[LogRecords], spec: ResidueSpec, op: Operation) -> list[LogRecords]:
-    """The tombstones that a record in a carried-over log may lose to."""
-    group = (op.partition, op.file_id)
-    if group not in spec.lowest:
-        return []
-    lowest = spec.lowest[group]
-    if not spec.by_event_time or lowest is None:
-        return tombstones
-    kept: list[LogRecords] = []
-    for block in tombstones:
-        column = block.table.column(spec.column) if isinstance(block, Rows) else block.ordering
-        mask = pc.greater_equal(to_micros(column, spec.unit), pa.scalar(lowest * 1000, pa.int64())).combine_chunks()
-        if pc.any(mask).as_py():
-            kept.append(_filtered(block, mask))
-    return kept
-
-
-def _filtered(block: LogRecords, mask: pa.Array) -> LogRecords:
-    if isinstance(block, Rows):
-        return Rows(block.table.filter(mask))
-    return Deletes(block.keys.filter(mask), block.ordering.filter(mask))
+    def met(self, ordering: pa.Array) -> Flags:
+        """The tombstones that a record in a carried-over log may lose to."""
+        group = (self.op.partition, self.op.file_id)
+        if group not in self.spec.lowest:
+            return np.zeros(len(ordering), np.bool_)
+        lowest = self.spec.lowest[group]
+        if not self.spec.by_event_time or lowest is None:
+            return np.ones(len(ordering), np.bool_)
+        micros = to_micros(ordering, self.spec.unit)
+        return flags_of(pc.greater_equal(micros, pa.scalar(lowest * 1000, pa.int64())))
 
 
 # --------------------------------------------------------------------------------- the file

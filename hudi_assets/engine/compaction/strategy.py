@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import compress
+from operator import not_
+from typing import NamedTuple, Protocol
 
 from hudi_assets.engine.compaction.closure import MergeRule, close
 from hudi_assets.engine.compaction.placement import Placement
@@ -20,10 +22,10 @@ from hudi_assets.engine.settings.compaction import StrategyName
 from hudi_assets.engine.slices.file_view import FileView
 
 _MB = 1024 * 1024
+_NO_LOGS: tuple[LogFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LogSummary:
+class LogSummary(NamedTuple):
     """What selection knows of a log file without its data. Event times epoch ms, None where unknown.
 
     `deletes` counts delete records (None: unknown); `rollbacks` command blocks that roll an instant back.
@@ -72,16 +74,12 @@ def filter_log_files(
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
-    selected = [
-        not s.holds_tombstones_only and (s.min_event_time is None or s.min_event_time <= threshold) for s in known
-    ]
+    selected = [((low := s.min_event_time) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
     if not any(selected):
         return (), logs
     rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files)
     selected = close(known, selected, rule)
-    chosen = tuple(log for log, take in zip(logs, selected, strict=True) if take)
-    remain = tuple(log for log, take in zip(logs, selected, strict=True) if not take)
-    return chosen, remain
+    return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +219,12 @@ def _settled(
     slice_: FileSlice, chosen: tuple[LogFile, ...], strategy: CompactionStrategy, placement: Placement
 ) -> tuple[LogFile, ...]:
     """What the plan takes so that it can stand on the timeline and no answer changes; empty where it cannot."""
-    while chosen:
+    while chosen:  # closed itself
         settled = placement.settle(slice_, chosen)
+        if not settled or settled == chosen:
+            return settled
         closed = strategy.closed(slice_, settled)
-        if set(closed) <= set(settled) or not settled:
+        if set(closed) <= set(settled):
             return settled
         if set(closed) <= set(chosen):
             return ()  # it was tried: a write in progress is in the way
@@ -290,12 +290,16 @@ def candidates(
     found, held = [], []
     for partition in strategy.filter_partition_paths(partitions):
         for slice_ in by_partition.get(partition, ()):
-            chosen, _ = strategy.filter_log_files(slice_)
+            chosen, rest = strategy.filter_log_files(slice_)
             settled = _settled(slice_, chosen, strategy, placement)
-            remain = tuple(log for log in slice_.log_files if log not in settled)
+            if settled == chosen and len(chosen) + len(rest) == len(slice_.log_files):
+                remain, late = rest, _NO_LOGS
+            else:
+                taken = set(settled)
+                remain = tuple(log for log in slice_.log_files if log not in taken)
+                late = tuple(log for log in chosen if log not in taken)
             if settled:
                 found.append(Candidate(slice_, settled, remain, metrics_of(slice_, settled, base_file_size)))
-            late = tuple(log for log in chosen if log not in settled)
             if late:
                 held.append(Candidate(slice_, late, remain, {}))
     return found, held

@@ -7,10 +7,12 @@ block is passed over and counted.
 
 from __future__ import annotations
 
+import functools
 import io
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -26,7 +28,16 @@ from hudi_assets.engine.logs import delete_codec
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
 from hudi_assets.engine.logs.codec import min_event_time as header_min_event_time
 from hudi_assets.engine.merging.delete_records import as_deletes
-from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, deletes_in_commit_order
+from hudi_assets.engine.merging.merge import (
+    IS_DELETED,
+    KEY,
+    Deletes,
+    LogRecords,
+    Rows,
+    deletes_in_commit_order,
+    head_columns,
+    size_of,
+)
 from hudi_assets.engine.model import EventTimeRange
 from hudi_assets.engine.storage import Storage
 
@@ -68,30 +79,65 @@ class LogScan:
     rollback_blocks: int = 0
 
 
-def scan_logs(
-    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
-) -> LogScan:
-    """Read log files in the given (log) order; rows are projected to `schema`."""
-    scan = LogScan([])
-    pending: list[tuple[str, LogRecords]] = []
+@dataclass(frozen=True, slots=True)
+class StoredBlock:
+    """A data or delete block that counts, in a log file of a slice; its content is still in the file."""
+
+    path: str
+    block: LogBlock
+
+    def records(
+        self, storage: Storage, schema: pa.Schema, ordering: str, columns: Sequence[str] | None = None
+    ) -> LogRecords:
+        """Its records in the columns of `schema`; with `columns`, rows in those of them alone."""
+        content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
+        if len(content) < self.block.content_size:
+            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=self.path)
+        return block_records(replace(self.block, content=content), schema, ordering, self.path, columns)
+
+
+@dataclass(slots=True)
+class FoundBlocks:
+    """The blocks of some log files of one slice that count, in log order, and what was passed over."""
+
+    blocks: list[StoredBlock]
+    seen: int = 0
+    corrupt: int = 0
+    rollbacks: int = 0
+
+
+def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInstants) -> FoundBlocks:
+    """Look through log files in the given (log) order, by their blocks' headers alone."""
+    found = FoundBlocks([])
     for path in paths:
-        for block in read_blocks(storage.read(path)):
-            scan.blocks += 1
+        for block in read_headers(functools.partial(storage.read_at, path), storage.size(path)):
+            found.seen += 1
             if block.is_corrupt:
                 _refuse_framed(block, path)
-                scan.corrupt_blocks += 1
+                found.corrupt += 1
                 log.warning("%s: skipped a corrupt block: %s", path, block.problem)
                 continue
             _refuse_unsupported(block, path)
             if block.type is BlockType.COMMAND:
-                scan.rollback_blocks += 1
+                found.rollbacks += 1
                 target = block.target_instant_time
-                pending = [(instant, records) for instant, records in pending if instant != target]
+                found.blocks = [stored for stored in found.blocks if stored.block.instant_time != target]
             elif block.instant_time in committed:
-                pending.append((block.instant_time, block_records(block, schema, ordering, path)))
-    scan.records = [records for _, records in pending]
-    scan.log_records = sum(len(r.table) if isinstance(r, Rows) else len(r.keys) for r in scan.records)
-    return scan
+                found.blocks.append(StoredBlock(path, block))
+    return found
+
+
+def scan_logs(
+    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
+) -> LogScan:
+    """Read log files in the given (log) order; rows have the columns of `schema`, no others are read.
+
+    `schema` has the record key and, where it is in the table, the ordering field and `_hoodie_is_deleted`.
+    """
+    found = find_blocks(storage, paths, committed)
+    records = [stored.records(storage, schema, ordering) for stored in found.blocks]
+    count = sum(size_of(block) for block in records)
+    return LogScan(records, count, found.seen, found.corrupt, found.rollbacks)
 
 
 def _refuse_framed(block: LogBlock, path: str) -> None:
@@ -126,15 +172,17 @@ def refuse_columns(names: Sequence[str], where: str) -> None:
         raise UnsupportedTable("The rows have meta columns alone, which is not supported.", where=where, hint=hint)
 
 
-def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) -> LogRecords:
-    """A data or delete block's records, in the table's schema."""
+def block_records(
+    block: LogBlock, schema: pa.Schema, ordering: str, path: str, columns: Sequence[str] | None = None
+) -> LogRecords:
+    """A data or delete block's records, in the table's schema; with `columns`, rows in those of them alone."""
+    if columns is not None:
+        schema = pa.schema([field for field in schema if field.name in columns])
     try:
         if block.type is BlockType.DELETE:
             deletes = delete_codec.decode_deletes(block.content)
             return as_deletes(deletes, schema.field(ordering).type if ordering else None)
-        table = data_block_table(block)
-        refuse_columns(table.schema.names, path)
-        return Rows(avro_project.project(table, schema))
+        return Rows(avro_project.project(_needed_columns(block, schema.names, path), schema))
     except CorruptTable as error:
         raise CorruptTable(error.what, where=path, hint=error.hint) from error
     except InvalidInput as error:
@@ -142,17 +190,37 @@ def block_records(block: LogBlock, schema: pa.Schema, ordering: str, path: str) 
 
 
 def read_parquet(source: pa.NativeFile | BinaryIO, columns: Sequence[str] | None = None) -> pa.Table:
-    """A whole Parquet file, or some columns of it; CorruptTable where it is none.
+    """A whole Parquet file, or some columns of it; CorruptTable where it is none."""
+    with parquet_damage():
+        return read_columns(open_parquet(source), columns)
+
+
+def open_parquet(source: pa.NativeFile | BinaryIO, buffer: int = 0) -> pq.ParquetFile:
+    """A Parquet file whose footer claims no more than its size can hold. Call it within `parquet_damage`.
+
+    With a `buffer` (bytes) so much of each column is read at a time; else all that a row group has of it.
+    """
+    file = pq.ParquetFile(source, buffer_size=buffer)
+    _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
+    return file
+
+
+def read_columns(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """Those of the columns that the file has (None: all of them). Call it within `parquet_damage`.
 
     On this thread alone: Spark's tasks are the parallelism, and pyarrow's reader threads can end the
     process when it exits.
     """
+    table = file.read(columns=columns, use_threads=False)
+    table.validate(full=True)  # text that is no UTF-8 would surface anywhere
+    return table
+
+
+@contextmanager
+def parquet_damage() -> Iterator[None]:
+    """CorruptTable for what pyarrow raises where Parquet data is damaged."""
     try:
-        file = pq.ParquetFile(source)
-        _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
-        table = file.read(columns=columns, use_threads=False)
-        table.validate(full=True)  # text that is no UTF-8 would surface anywhere
-        return table
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorruptTable(f"Parquet data cannot be read: {error}.") from error
 
@@ -166,13 +234,28 @@ def _refuse_bomb(metadata: pq.FileMetaData, size: int) -> None:
         )
 
 
-def data_block_table(block: LogBlock) -> pa.Table:
-    """A data block's rows in the schema that its writer had."""
+def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
+    """A data block's rows in the schema that its writer had, or those of the columns that it has."""
     if block.type is BlockType.PARQUET_DATA:
-        return read_parquet(pa.BufferReader(block.content))
+        return read_parquet(pa.BufferReader(block.content), columns)
+    return avro_codec.decode_records(block.content, _avro_schema(block), columns)
+
+
+def _needed_columns(block: LogBlock, columns: Sequence[str], path: str) -> pa.Table:
+    """Those of the columns that the block has; refused by all of its columns' names."""
+    if block.type is not BlockType.PARQUET_DATA:
+        refuse_columns(avro_codec.field_names(_avro_schema(block)), path)
+        return data_block_table(block, columns)
+    with parquet_damage():
+        file = open_parquet(pa.BufferReader(block.content))
+        refuse_columns(file.schema_arrow.names, path)
+        return read_columns(file, columns)
+
+
+def _avro_schema(block: LogBlock) -> str:
     if block.schema is None:
         raise CorruptTable(f"The data block at byte {block.offset} has no schema.")
-    return avro_codec.decode_records(block.content, block.schema)
+    return block.schema
 
 
 # ------------------------------------------------------------------------------- summaries of log files
@@ -207,7 +290,7 @@ def scan_summary(
         if block.type is BlockType.COMMAND:
             rollbacks += 1
             continue
-        records = block_records(block, schema, ordering, path)
+        records = block_records(block, schema, ordering, path, (*head_columns(ordering), column))
         if _is_applied(block):
             deletes += count_deleted(records.table) if isinstance(records, Rows) else len(records.keys)
         elif isinstance(records, Rows):
@@ -246,4 +329,4 @@ def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.
     """Every data block's event-time column (as written) of one log file; deletes have none."""
     for block in read_blocks(storage.read(path)):
         if block.is_data and not _is_applied(block):
-            yield data_block_table(block).column(column)
+            yield data_block_table(block, [column]).column(column)

@@ -1,0 +1,144 @@
+"""Writing a base file: a zstd Parquet file with Hudi's footer keys, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import BinaryIO, Final, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_assets.engine.indexes.bloom import BloomSettings, bloom_footer, joined_ranges, key_range
+from hudi_assets.engine.merging.merge import KEY
+from hudi_assets.engine.schema.distinct import dictionary_columns
+from hudi_assets.engine.schema.required import with_stand_ins
+from hudi_assets.engine.storage import Storage
+
+FILE_NAME: Final = "_hoodie_file_name"
+ROW_GROUP_ROWS: Final = 1 << 20
+ROW_GROUP_BYTES: Final = 128 << 20
+# From this release on Spark's files have dates of the proleptic Gregorian calendar, as ours do. In files that name no
+# release, Spark 3 refuses dates before 1582 and timestamps before 1900: they may be of the Julian one.
+_CALENDAR_OF_SPARK: Final = "3.1.0"
+
+
+class BaseFileWriter:
+    """Writes one base file from tables in the order in which they come.
+
+    Held at a time: the rows of one row group, `row_group_bytes` of them in Arrow, and the keys where there is a bloom
+    filter. Used as a context: what an error interrupts is deleted.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: str,
+        schema: pa.Schema,
+        avro_schema: str,
+        bloom: BloomSettings | None,
+        row_group_bytes: int = ROW_GROUP_BYTES,
+    ) -> None:
+        self.rows = 0
+        self._storage = storage
+        self._path = path
+        self._schema = schema
+        self._avro_schema = avro_schema
+        self._bloom = bloom
+        self._most_bytes = row_group_bytes
+        self._name = pa.scalar(path.rpartition("/")[2])
+        self._waiting: list[pa.Table] = []
+        self._held = 0
+        self._range: Mapping[str, str] | None = None
+        self._keys: list[pa.ChunkedArray] = []
+        self._file: BinaryIO | None = None
+        self._parquet: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> Self:
+        self._file = self._storage.open_new(self._path)
+        return self
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows; their `_hoodie_file_name` becomes this file's, whether they have it or not."""
+        if not len(rows):
+            return
+        rows = self._named(rows)
+        keys = rows.column(KEY)
+        self._range = joined_ranges(self._range, key_range(keys))
+        if self._bloom:
+            self._keys.append(keys)
+        self.rows += len(rows)
+        self._waiting.append(rows)
+        self._held += rows.nbytes
+        if self._held >= self._most_bytes:
+            self._flush()
+
+    def _named(self, rows: pa.Table) -> pa.Table:
+        columns = {name: rows.column(name) for name in rows.schema.names}
+        columns[FILE_NAME] = pa.chunked_array([pa.repeat(self._name, len(rows))])
+        return pa.Table.from_arrays([columns[name] for name in self._schema.names], schema=self._schema)
+
+    def _flush(self) -> None:
+        rows = pa.concat_tables(self._waiting) if self._waiting else self._schema.empty_table()
+        self._waiting, self._held = [], 0
+        if self._parquet is None:
+            self._parquet = pq.ParquetWriter(
+                self._file, self._schema, compression="zstd", use_dictionary=dictionary_columns(rows)
+            )
+        self._parquet.write_table(with_stand_ins(rows), row_group_size=ROW_GROUP_ROWS)
+
+    def _footer(self) -> dict[str, str]:
+        """The keys of org.apache.hudi.avro.HoodieAvroWriteSupport, and Spark's own, for the calendar."""
+        keys = pa.chunked_array([c for column in self._keys for c in column.chunks], self._schema.field(KEY).type)
+        return {
+            "parquet.avro.schema": self._avro_schema,
+            **(self._range or key_range(keys)),
+            **(bloom_footer(keys, self._bloom) if self._bloom else {}),
+            "org.apache.spark.version": _CALENDAR_OF_SPARK,
+        }
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._abandon()
+            return
+        try:
+            self._finish()
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _finish(self) -> None:
+        if self._waiting or self._parquet is None:
+            self._flush()
+        assert self._file is not None
+        assert self._parquet is not None
+        self._parquet.add_key_value_metadata(self._footer())
+        self._parquet.close()
+        self._file.close()
+
+    def _abandon(self) -> None:
+        # A full disk fails the footer too; what matters is the first error.
+        if self._parquet is not None:
+            with suppress(pa.ArrowException, OSError):
+                self._parquet.close()
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+        self._storage.delete(self._path)
+
+    def sync(self) -> int:
+        """Make the closed file survive a power cut; its size in bytes."""
+        self._storage.sync(self._path)
+        self._storage.sync(self._path.rpartition("/")[0])
+        return self._storage.size(self._path)
+
+
+def write_base_file(storage: Storage, path: str, rows: pa.Table, avro_schema: str, bloom: BloomSettings | None) -> int:
+    """Write a base file that holds these rows; its size in bytes."""
+    with BaseFileWriter(storage, path, rows.schema, avro_schema, bloom) as writer:
+        for start in range(0, max(1, len(rows)), ROW_GROUP_ROWS):
+            writer.write(rows.slice(start, ROW_GROUP_ROWS))
+    return writer.sync()

@@ -1,0 +1,215 @@
+"""Merging a file slice within a memory budget, whatever its size. Pure: `SliceRecords` reads.
+
+First it is decided which rows are in the result, by keys and ordering values alone; then base file and log blocks are
+read part by part and what was decided for is given out. What is held at a time:
+- keys and ordering values of the log records ("heads"), within half of the budget: where they are more, the keys are
+  dealt into parts by their hash, and each part is decided for in a pass of its own over logs and base file;
+- log blocks that were read whole already, within the other half: the others are read again when their rows are due;
+- a quarter of the budget of base rows, one log block, and a bit or a byte per row.
+`docs/compaction.md` says what that comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, head_columns, head_of
+from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, dead_places, find_winners
+from hudi_assets.engine.model import MergeMode
+
+DEFAULT_MEMORY: Final = 1 << 30
+_MOST_PARTS: Final = 1 << 12
+_FILTERED_ROWS: Final = 1 << 17
+
+
+class Leaving(Protocol):
+    """What a merge leaves to the readers of the new slice, beside the rows (event-time ordering only)."""
+
+    def above(self, head: Head) -> Flags:
+        """The records that do not take part in the merge, but are left as they are."""
+
+    def met(self, ordering: pa.Array) -> Flags:
+        """Of deletes that won, with their ordering values: those that a record elsewhere may still lose to."""
+
+
+class SliceRecords(Protocol):
+    """What a merge reads: a base file's rows, if there is one, and log blocks in log order, numbered from 0."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def block_sizes(self) -> Sequence[int]:
+        """The bytes of each block as it is stored."""
+
+    def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
+        """Some columns of all base rows in their order, about `most_bytes` at a time; the same parts each time."""
+
+    def block(self, number: int, columns: Sequence[str] | None) -> LogRecords:
+        """A block's records, rows in those of the columns alone (None: all of the schema)."""
+
+
+@dataclass
+class _Decided:
+    """A flag per record of all blocks, in log order, and per base row."""
+
+    rows: Flags
+    tombstones: Flags
+    above: Flags
+    replaced: Flags | None = None  # None: no base row is
+
+
+@dataclass
+class SliceMerge:
+    """One merge. When it is made everything is decided for: damage that shows then, shows before a row is given out.
+
+    `ordering` is empty where the table has no ordering field. `memory` in bytes. `parts`: of how many the keys are.
+    """
+
+    source: SliceRecords
+    ordering: str
+    mode: MergeMode
+    memory: int = DEFAULT_MEMORY
+    leaving: Leaving | None = None
+    parts: int = field(default=1, init=False)
+    log_records: int = field(default=0, init=False)
+    _kept: dict[int, LogRecords] = field(default_factory=dict, init=False)
+    _kept_bytes: int = field(default=0, init=False)
+    _starts: Places = field(init=False)
+    _decided: _Decided = field(init=False)
+
+    def __post_init__(self) -> None:
+        heads, sizes = self._first_heads()
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.log_records = int(self._starts[-1])
+        self._decided = _Decided(*(np.zeros(self.log_records, np.bool_) for _ in range(3)))
+        for part in range(self.parts):
+            self._decide(heads if part == 0 else list(self._heads(part)))
+
+    # ------------------------------------------------------------------------------------------ deciding
+
+    def _first_heads(self) -> tuple[list[Head], list[int]]:
+        """The first part's heads, in as many parts as the budget asks for, and the blocks' numbers of records."""
+        heads: list[Head] = []
+        sizes: list[int] = []
+        held = 0
+        for number in range(len(self.source.block_sizes)):
+            head = head_of(self._for_head(number), number, self.ordering)
+            sizes.append(len(head))
+            heads.append(head.filter(_of_part(head, 0, self.parts)))
+            held += heads[-1].nbytes
+            while held > self.memory // 2 and self.parts < _MOST_PARTS:
+                self.parts *= 2
+                heads = [h.filter(_of_part(h, 0, self.parts)) for h in heads]
+                held = sum(h.nbytes for h in heads)
+        return heads, sizes
+
+    def _heads(self, part: int) -> Iterator[Head]:
+        for number in range(len(self.source.block_sizes)):
+            head = head_of(self._for_head(number), number, self.ordering)
+            yield head.filter(_of_part(head, part, self.parts))
+
+    def _for_head(self, number: int) -> LogRecords:
+        """A block's records: whole, and kept, while there is room; else those columns that decide."""
+        if number in self._kept:
+            return self._kept[number]
+        room = self.memory // 2 - self._kept_bytes
+        if self.source.block_sizes[number] > room:
+            return self.source.block(number, head_columns(self.ordering))
+        records = self.source.block(number, None)
+        size = records.table.nbytes if isinstance(records, Rows) else records.keys.nbytes + records.ordering.nbytes
+        if size <= room:
+            self._kept[number] = records
+            self._kept_bytes += size
+        else:
+            self._kept_bytes = self.memory  # the next one would hardly fit
+        return records
+
+    def _decide(self, heads: list[Head]) -> None:
+        if self.leaving is not None:
+            heads = self._without_above(heads, self.leaving)
+        if not any(len(head) for head in heads):
+            return
+        decided = self._decided
+        winners = find_winners(heads, self.mode)
+        compared = [self.ordering] if self.mode is MergeMode.EVENT_TIME_ORDERING else []
+        replaced, beaten = [], [np.empty(0, np.int64)]
+        for rows in self.source.base([KEY, *compared], self.memory // 4):
+            matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None)
+            replaced.append(matched.replaced)
+            beaten.append(matched.beaten)
+        if replaced:
+            now = np.concatenate(replaced)
+            decided.replaced = now if decided.replaced is None else decided.replaced | now
+        shown, tombstones = winners.outcome(np.concatenate(beaten))
+        decided.rows[self._flat(winners.places[shown])] = True
+        if self.leaving is not None and len(tombstones):
+            met = self.leaving.met(winners.ordering.take(pa.array(tombstones)).combine_chunks())
+            decided.tombstones[self._flat(winners.places[tombstones[met]])] = True
+
+    def _without_above(self, heads: list[Head], leaving: Leaving) -> list[Head]:
+        above = [leaving.above(head) for head in heads]
+        for head, flags in zip(heads, above, strict=True):
+            self._decided.above[self._flat(head.places[flags])] = True
+        self._decided.above[self._flat(dead_places(heads))] = False
+        return [head.filter(~flags) for head, flags in zip(heads, above, strict=True)]
+
+    def _flat(self, places: Places) -> Places:
+        """Places as numbers of records, counted over all blocks."""
+        flat: Places = self._starts[places // BLOCK] + places % BLOCK
+        return flat
+
+    # ------------------------------------------------------------------------------------------ giving out
+
+    def rows(self, without: str | None = None) -> Iterator[pa.Table]:
+        """The merged rows: base rows that stay, in their order, then log rows in log order.
+
+        Base rows may come `without` one of their columns.
+        """
+        start = 0
+        names = [name for name in self.source.schema.names if name != without]
+        for rows in self.source.base(names, self.memory // 4):
+            end = start + len(rows)
+            yield rows if self._decided.replaced is None else _filtered(rows, ~self._decided.replaced[start:end])
+            start = end
+        for records in self._taken(self._decided.rows):
+            if isinstance(records, Rows):
+                yield records.table
+
+    def left(self) -> Iterator[LogRecords]:
+        """What is left beside the rows: deletes, then records above, each in log order."""
+        yield from self._taken(self._decided.tombstones)
+        yield from self._taken(self._decided.above)
+
+    def _taken(self, flags: Flags) -> Iterator[LogRecords]:
+        for number in range(len(self.source.block_sizes)):
+            mask = flags[self._starts[number] : self._starts[number + 1]]
+            if not mask.any():
+                continue
+            records = self._kept[number] if number in self._kept else self.source.block(number, None)
+            if isinstance(records, Rows) and mask.all():
+                yield records
+            elif isinstance(records, Rows):
+                for start in range(0, len(mask), _FILTERED_ROWS):
+                    chosen = pa.array(mask[start : start + _FILTERED_ROWS])
+                    yield Rows(records.table.slice(start, _FILTERED_ROWS).filter(chosen))
+            else:
+                chosen = pa.array(mask)
+                yield Deletes(records.keys.filter(chosen), records.ordering.filter(chosen))
+
+
+def _filtered(rows: pa.Table, mask: Flags) -> pa.Table:
+    return rows if mask.all() else rows.filter(pa.array(mask))
+
+
+def _of_part(head: Head, part: int, parts: int) -> Flags:
+    """Which records have keys of this part: by a hash, so that no part is much larger than the others."""
+    if parts == 1:
+        return np.ones(len(head), np.bool_)
+    flags: Flags = (pl.Series(head.keys).hash() % parts == part).to_numpy()
+    return flags

@@ -1,0 +1,221 @@
+"""Which record of each key wins, among log records and then against base rows. Pure; whole columns at a time.
+
+Keys become numbers by one hash table (Arrow's), and every rule is arithmetic over arrays of a record's key number,
+ordering value and place. Nothing is sorted: the greatest ordering value of a key is found first, then the last
+place that has it. The rules are those of `merge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.model import MergeMode
+
+Places = npt.NDArray[np.int64]
+"""Where log records stand in log order: block number above, row number in the block below; ascending."""
+Flags = npt.NDArray[np.bool_]
+BLOCK = 1 << 40
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What decides about one block's records, in their order.
+
+    `deleted`: they are deletes, of whichever kind; `barrier`: deletes in commit order; `from_rows`: of a data block.
+    """
+
+    keys: pa.Array
+    ordering: pa.Array
+    deleted: Flags
+    barrier: Flags
+    places: Places
+    from_rows: bool
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def nbytes(self) -> int:
+        arrays: int = self.keys.nbytes + self.ordering.nbytes
+        return arrays + self.deleted.nbytes + self.barrier.nbytes + self.places.nbytes
+
+    def filter(self, mask: Flags) -> Head:
+        """The records where `mask` is true."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        return Head(
+            self.keys.filter(chosen),
+            self.ordering.filter(chosen),
+            self.deleted[mask],
+            self.barrier[mask],
+            self.places[mask],
+            self.from_rows,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Per base row: a log record replaces it. And the numbers of the keys that a base row keeps."""
+
+    replaced: Flags
+    beaten: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """One record per key of some log records. `barred`: no base row of the key survives."""
+
+    keys: pa.Array
+    ordering: pa.ChunkedArray
+    places: Places  # in the order of the keys
+    deleted: Flags
+    barrier: Flags
+    barred: Flags
+
+    def match(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> Matched:
+        """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
+        numbers = pc.index_in(keys, value_set=self.keys)
+        found = flags_of(pc.is_valid(numbers))
+        hits = numbers.drop_null().to_numpy().astype(np.int64)
+        wins = self.barred[hits]
+        open_ = np.flatnonzero(~wins)
+        if len(open_) and ordering is not None:
+            base = pl.Series(ordering.take(pa.array(np.flatnonzero(found)[open_])))
+            won = pl.Series(self.ordering.take(pa.array(hits[open_])))
+            wins = wins.copy()
+            wins[open_] = (base.is_null() | (won >= base).fill_null(False)).to_numpy()
+        replaced = np.zeros(len(keys), np.bool_)
+        replaced[found] = wins
+        return Matched(replaced, hits[~wins])
+
+    def outcome(self, beaten: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Which winners are rows of the result, and which are deletes with an ordering value: by their key's number.
+
+        `beaten`: the numbers of the keys that a base row keeps.
+        """
+        left = np.ones(len(self.places), np.bool_)
+        left[beaten] = False
+        return np.flatnonzero(left & ~self.deleted), np.flatnonzero(left & self.deleted & ~self.barrier)
+
+
+def find_winners(heads: Sequence[Head], mode: MergeMode) -> Winners:
+    """The winner of each key among log records, which are in log order."""
+    keys, numbers = _numbered(heads)
+    deleted, barrier = np.concatenate([h.deleted for h in heads]), np.concatenate([h.barrier for h in heads])
+    ordering = pa.chunked_array([h.ordering for h in heads])
+    barred = np.ones(len(keys), np.bool_)
+    if mode is MergeMode.EVENT_TIME_ORDERING:
+        won, barred = _by_event_time(numbers, len(keys), _ranks(ordering), barrier)
+    elif mode is MergeMode.COMMIT_TIME_ORDERING:
+        won = _last(numbers, len(keys), np.arange(len(numbers)))
+    else:
+        from_rows = np.repeat([h.from_rows for h in heads], [len(h) for h in heads])
+        won = _overwrite_with_latest(numbers, len(keys), _ranks(ordering), from_rows, barrier)
+    return Winners(
+        keys=keys,
+        ordering=ordering.take(pa.array(won)),
+        places=np.concatenate([h.places for h in heads])[won],
+        deleted=deleted[won],
+        barrier=barrier[won],
+        barred=barred,
+    )
+
+
+def dead_places(heads: Sequence[Head]) -> Places:
+    """Records that a later delete in commit order has put an end to, ascending."""
+    if not any(head.barrier.any() for head in heads):
+        return np.empty(0, np.int64)
+    keys, numbers = _numbered(heads)
+    last = _last_barriers(numbers, len(keys), np.concatenate([head.barrier for head in heads]))
+    places: Places = np.concatenate([head.places for head in heads])
+    return places[np.arange(len(numbers)) < last[numbers]]
+
+
+def flags_of(mask: pa.Array | pa.ChunkedArray) -> Flags:
+    """A boolean column without nulls."""
+    array = mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
+    flags: Flags = array.to_numpy(zero_copy_only=False)
+    return flags.astype(np.bool_, copy=False)
+
+
+def _numbered(heads: Sequence[Head]) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The distinct keys, and each record's key as its number among them."""
+    records = pa.chunked_array([h.keys for h in heads if len(h)], pa.string())
+    if not len(records):
+        return pa.array([], pa.string()), np.empty(0, np.int64)
+    encoded = records.dictionary_encode(null_encoding="encode")
+    keys = encoded.chunk(encoded.num_chunks - 1).dictionary
+    indices = [chunk.indices.to_numpy() for chunk in encoded.chunks]
+    return keys, np.concatenate(indices).astype(np.int64)
+
+
+def _ranks(ordering: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Numbers that compare as the ordering values do, a null below all others."""
+    whole = pa.types.is_integer(ordering.type) and ordering.type != pa.uint64()
+    if not ordering.null_count and (whole or pa.types.is_temporal(ordering.type)):
+        narrow = pa.types.is_temporal(ordering.type) and ordering.type.bit_width == 32
+        numbers: npt.NDArray[np.int64] = (ordering.cast(pa.int32()) if narrow else ordering).cast(pa.int64()).to_numpy()
+        return numbers
+    ranks: npt.NDArray[np.int64] = pl.Series(ordering).rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    return ranks
+
+
+def _last(numbers: npt.NDArray[np.int64], keys: int, records: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Per key, the last of the given records (ascending) that have it; -1 where none has."""
+    last = np.full(keys, _NONE, np.int64)
+    np.maximum.at(last, numbers[records], records)
+    return last
+
+
+def _last_barriers(numbers: npt.NDArray[np.int64], keys: int, barrier: Flags) -> npt.NDArray[np.int64]:
+    return _last(numbers, keys, np.flatnonzero(barrier))
+
+
+def _greatest(
+    numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], records: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Per key, the last of those of the given records that have the key's greatest rank; -1 where none has it."""
+    best = np.full(keys, np.iinfo(np.int64).min, np.int64)
+    np.maximum.at(best, numbers[records], ranks[records])
+    return _last(numbers, keys, records[ranks[records] == best[numbers[records]]])
+
+
+def _by_event_time(
+    numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], barrier: Flags
+) -> tuple[npt.NDArray[np.int64], Flags]:
+    records = np.arange(len(numbers))
+    if not barrier.any():
+        return _greatest(numbers, keys, ranks, records), np.zeros(keys, np.bool_)
+    last = _last_barriers(numbers, keys, barrier)
+    # The delete itself loses to whatever comes after it, whatever the ordering value.
+    ranks = np.where(barrier, np.iinfo(np.int64).min, ranks)
+    return _greatest(numbers, keys, ranks, records[records >= last[numbers]]), last > _NONE
+
+
+def _overwrite_with_latest(
+    numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], from_rows: Flags, barrier: Flags
+) -> npt.NDArray[np.int64]:
+    """Keys with deletes from delete blocks are folded one record after the other: a delete can end a comparison."""
+    folded = np.zeros(keys, np.bool_)
+    folded[numbers[~from_rows]] = True
+    won = _greatest(numbers, keys, ranks, np.flatnonzero(~folded[numbers]))
+    best: dict[int, int] = {}
+    for record in np.flatnonzero(folded[numbers]).tolist():
+        key = int(numbers[record])
+        old = best.get(key)
+        # What was there has a greater ordering value, and this is neither after nor itself a delete that ends it.
+        loses = old is not None and ranks[old] > ranks[record]
+        if loses and (from_rows[old] if from_rows[record] else not barrier[record]):
+            continue
+        best[key] = record
+    won[list(best)] = list(best.values())
+    return won
