@@ -8,12 +8,14 @@
 Every query reads the table as it then stands: the newest file slices, base files and log files merged. One
 Spark task reads one file slice. For the read-optimized query Spark needs none of this: it is plain Parquet.
 The other kinds have Hudi's option names: `as.of.instant`; `hoodie.datasource.query.type` (snapshot,
-read_optimized, incremental), `hoodie.datasource.read.begin.instanttime` and `….end.instanttime`.
+read_optimized, incremental), `hoodie.datasource.read.begin.instanttime` and `….end.instanttime`. Spark
+does not tell a Python data source which columns a query needs: the option `columns` (`a,b`) says it, or a schema of
+some columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -31,18 +33,20 @@ QUERY_TYPE = "hoodie.datasource.query.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 _QUERY = (AS_OF, QUERY_TYPE, BEGIN, END)
+COLUMNS = "columns"
 
 
 class DefaultSource(DataSource):
     """Under this name Spark finds it and registers it as `hudi_assets`.
 
     Options: `table`, the table's base path (`path`, where the catalog does not take it for its own location);
-    those of the query; the others with a dot in their name are settings of the table for this reader.
+    those of the query; `columns`; the others with a dot in their name are settings of the table for this reader.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.path = options.get("table") or options.get("path")
+        self.columns = options.get(COLUMNS)
         self.query = {name: value for name, value in options.items() if name in _QUERY}
         self.settings = {name: value for name, value in options.items() if "." in name and name not in _QUERY}
 
@@ -51,10 +55,17 @@ class DefaultSource(DataSource):
         return "hudi_assets"
 
     def schema(self) -> StructType:
-        return from_arrow_schema(_open(self.path, self.settings).schema())
+        import pyarrow as pa
+
+        from hudi_assets.engine.queries.columns import chosen_columns
+
+        schema = _open(self.path, self.settings).schema()
+        names = None if self.columns is None else [name.strip() for name in self.columns.split(",")]
+        chosen = chosen_columns(schema, names, str(self.path))
+        return from_arrow_schema(schema if chosen is None else pa.schema([schema.field(name) for name in chosen]))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return QueryReader(self.path, self.settings, self.query)
+        return QueryReader(self.path, self.settings, self.query, schema.names)
 
 
 class FileSliceTask(InputPartition):
@@ -64,13 +75,15 @@ class FileSliceTask(InputPartition):
 class QueryReader(DataSourceReader):
     """One query of one table. Planning lists the table once; the tasks read what was listed then."""
 
-    def __init__(self, path: str | None, settings: dict[str, str], query: dict[str, str]) -> None:
+    def __init__(self, path: str | None, settings: dict[str, str], query: dict[str, str], columns: list[str]) -> None:
         self.path = path
         self.settings = settings
         self.query = query
+        self.columns = columns
 
     def partitions(self) -> list[InputPartition]:
-        return [FileSliceTask(task) for task in query_tasks(_open(self.path, self.settings), self.query)]
+        tasks = query_tasks(_open(self.path, self.settings), self.query, self.columns)
+        return [FileSliceTask(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from hudi_assets.engine.queries.query import read_task
@@ -79,7 +92,7 @@ class QueryReader(DataSourceReader):
         return iter(() if partition.value is None else read_task(partition.value))
 
 
-def query_tasks(table: HudiTable, query: Mapping[str, str]) -> list[ReadTask]:
+def query_tasks(table: HudiTable, query: Mapping[str, str], columns: Sequence[str] | None = None) -> list[ReadTask]:
     """The tasks of the query that Hudi's options ask for; `InvalidInput` where they do not fit together."""
     from hudi_assets.engine.errors import InvalidInput
 
@@ -91,13 +104,15 @@ def query_tasks(table: HudiTable, query: Mapping[str, str]) -> list[ReadTask]:
     if kind == "incremental":
         if BEGIN not in query:
             raise InvalidInput(f"An incremental query needs {BEGIN}.", where=table.path, hint="000 is the earliest.")
-        return table.incremental_tasks(query[BEGIN], query.get(END))
+        return table.incremental_tasks(query[BEGIN], query.get(END), columns=columns)
     if kind == "read_optimized":
-        return table.read_optimized_tasks()
+        return table.read_optimized_tasks(columns=columns)
     if kind != "snapshot":
         choices = "snapshot, read_optimized or incremental"
         raise InvalidInput(f"{QUERY_TYPE} is {kind!r}.", where=table.path, hint=f"It may be {choices}.")
-    return table.snapshot_tasks() if as_of is None else table.time_travel_tasks(as_of)
+    if as_of is None:
+        return table.snapshot_tasks(columns=columns)
+    return table.time_travel_tasks(as_of, columns=columns)
 
 
 def _open(path: str | None, settings: dict[str, str]):  # type: ignore[no-untyped-def]

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import pickle
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext, cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
 
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
 
+log = logging.getLogger(__name__)
 Result = TypeVar("Result")
+_RELATIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # Spark context → the class in TaskRelation.java
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -121,7 +128,7 @@ def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Seq
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                outcome = _dumps(capture(function, pickle.loads(payload[number])))
+                outcome = dumps(capture(function, pickle.loads(payload[number])))
                 yield pa.RecordBatch.from_pydict({"id": [number], "result": [outcome]}, _RESULT)
 
     rows = _one_partition_each(spark, len(tasks)).mapInArrow(run, "id bigint, result binary").collect()
@@ -131,22 +138,76 @@ def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Seq
 
 def frame_from_tasks(
     spark: SparkSession,
-    function: Callable[[Any], Iterator[pa.RecordBatch]],
+    function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
     tasks: Sequence[Any],
     schema: pa.Schema,
+    size: int,
 ) -> DataFrame:
-    """A DataFrame whose partitions are what `function` yields for each task, lazily."""
+    """A DataFrame whose partitions are what `function` yields for each task, lazily.
+
+    `function` gets a task and the names of the columns that its batches have to have: those that a plan needs, at
+    least one. `size` of all rows in bytes, more or less, is for the optimizer.
+    """
     target = spark_schema(schema)
     if not tasks:
         return spark.createDataFrame([], target)
     payload = [pickle.dumps(task) for task in tasks]
+    every = tuple(schema.names)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from function(pickle.loads(payload[number]))
+            asked = batch.column(1).to_pylist() if batch.num_columns > 1 else [",".join(every)] * len(batch)
+            for number, names in zip(batch.column(0).to_pylist(), asked, strict=True):
+                for rows in function(pickle.loads(payload[number]), tuple(names.split(",")) if names else every[:1]):
+                    yield rows if names else _without_columns(rows)
 
-    return _one_partition_each(spark, len(tasks)).mapInArrow(run, target)
+    numbers = _one_partition_each(spark, len(tasks))
+    pruned = _pruned(spark, numbers, run, target, size)
+    return numbers.mapInArrow(run, target) if pruned is None else pruned
+
+
+def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """As many rows: what a count asks for."""
+    nothing = pa.Array.from_buffers(pa.struct([]), len(rows), [None], children=[])
+    return pa.RecordBatch.from_struct_array(nothing)
+
+
+def _pruned(
+    spark: SparkSession, numbers: DataFrame, run: Callable[..., Any], schema: StructType, size: int
+) -> DataFrame | None:
+    """What `mapInArrow` gives, but of the columns that a plan needs; None where this Spark lacks what it takes."""
+    relation = _task_relation(spark)
+    if relation is None:
+        return None
+    session: Any = spark
+    function: Any = UserDefinedFunction(run, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    gateway = session.sparkContext._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
+    arguments[0], arguments[1] = numbers._jdf, function._judf
+    arguments[2] = str(size)
+    made = relation.getConstructors()[0].newInstance(arguments)
+    return DataFrame(session._jsparkSession.baseRelationToDataFrame(made), session)
+
+
+def _task_relation(spark: SparkSession) -> Any:
+    """The class in `TaskRelation.java`, compiled once in a Spark's driver; None where that fails."""
+    context: Any = spark.sparkContext
+    if context not in _RELATIONS:
+        try:
+            compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(context._jvm.java.lang.Thread.currentThread().getContextClassLoader())
+            compiler.cook(Path(__file__).with_name("TaskRelation.java").read_text("utf-8"))
+            _RELATIONS[context] = compiler.getClassLoader().loadClass("hudi_assets.TaskRelation")
+        except (Py4JError, PySparkException, TypeError) as error:  # TypeError: without Janino
+            log.info("Queries read all columns: %s", error)
+            _RELATIONS[context] = None
+    return _RELATIONS[context]
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks can run at a time."""
+    cores: int = spark.sparkContext.defaultParallelism
+    return cores
 
 
 def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
@@ -156,49 +217,6 @@ def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
 def select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Some columns of a DataFrame, by name."""
     return frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
-
-
-@contextmanager
-def cached(frame: DataFrame) -> Iterator[DataFrame]:
-    """The DataFrame, computed once for all uses inside the block."""
-    frame = frame.persist()
-    try:
-        yield frame
-    finally:
-        frame.unpersist()
-
-
-def map_batches(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Any]) -> list[Any]:
-    """What `function` returns for each partition of a DataFrame, as it lies."""
-    return _results(frame, lambda batches, token: function(batches))
-
-
-def map_groups(
-    spark: SparkSession,
-    frame: DataFrame,
-    keyed: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    added: pa.Schema,
-    by: Sequence[str],
-    function: Callable[[Iterator[pa.RecordBatch], str], Any],
-) -> list[Any]:
-    """`keyed` puts the columns `added` in front; then rows of equal `by` columns come together in one partition.
-
-    Returns what `function(batches, write token)` returned for each partition. The write token is Hudi's
-    `<partition>-<stage>-<attempt>`, unique among attempts of a task.
-    """
-    target = StructType([*spark_schema(added).fields, *frame.schema.fields])
-    parts = spark.sparkContext.defaultParallelism
-    grouped = frame.mapInArrow(keyed, target).repartition(parts, *by)
-    return _results(grouped, function)
-
-
-def _results(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch], str], Any]) -> list[Any]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        outcome = capture(lambda token: function(iter(batches), token), write_token())
-        yield pa.RecordBatch.from_pydict({"id": [0], "result": [_dumps(outcome)]}, _RESULT)
-
-    rows = frame.mapInArrow(run, "id bigint, result binary").collect()
-    return [unwrap(row["result"]) for row in rows]
 
 
 def parquet_frame(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
@@ -232,7 +250,7 @@ def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssets
         return problem
 
 
-def _dumps(value: object) -> bytes:
+def dumps(value: object) -> bytes:
     data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return data
 

@@ -6,24 +6,27 @@ travel, and incremental. `docs/queries.md` says what each answers, and where Hud
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_assets.engine import spark
-from hudi_assets.engine.compaction.tasks import SliceReader, SliceTask, read_slice
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, FileSlice
+from hudi_assets.engine.queries.columns import chosen_columns
+from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
 from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
+from hudi_assets.engine.queries.packing import pack
 from hudi_assets.engine.schema.base_files import have_table_types
 from hudi_assets.engine.slices.as_of import Since, at_its_own_time
-from hudi_assets.engine.slices.evidence import COMMIT_TIME, history_of, whole_from
+from hudi_assets.engine.slices.evidence import history_of, whole_from
 from hudi_assets.engine.slices.file_view import FileView, GroupKey
 from hudi_assets.engine.slices.history import History, settled_at, view_as_of
 from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.slices.reader import SliceReader, SliceTask
+from hudi_assets.engine.slices.rows import in_batches, read_slice
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, format_instant, instant_ms
 
@@ -31,27 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NEVER = "~"  # after every instant
-
-
-@dataclass(frozen=True, slots=True)
-class CommitRange:
-    """Rows whose commit time lies in (begin, end]; no end: up to the newest.
-
-    `late`: commits at or before `begin` that were completed after it, where a range is one of completion times.
-    """
-
-    begin: str
-    end: str | None
-    late: tuple[str, ...] = ()
-
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        times = batch.column(batch.schema.get_field_index(COMMIT_TIME))
-        inside = pc.greater(times, self.begin)
-        if self.late:
-            inside = pc.or_(inside, pc.is_in(times, pa.array(self.late, times.type)))
-        if self.end is not None:
-            inside = pc.and_(inside, pc.less_equal(times, self.end))
-        return batch.filter(inside)
+Columns = Sequence[str] | None
+"""Those of the table's columns that a query asks for; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +48,59 @@ class ReadTask:
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """A task's rows, in the table's schema."""
-    for batch in read_slice(task.reader, task.slice):
-        if task.commits is None:
-            yield batch
-        elif len(rows := task.commits.of(batch)):
-            yield rows
+    """A task's rows, in the table's schema or the columns that were asked for."""
+    if task.commits is None:
+        yield from in_batches(read_slice(task.reader, task.slice))
+    else:
+        yield from in_batches(rows_in_range(task.reader, task.slice, task.commits))
 
 
-def slice_reader(state: TableState) -> SliceReader:
+def slice_reader(state: TableState, columns: Columns = None) -> SliceReader:
+    """What reads the table's slices; `InvalidInput` for columns that it does not have."""
     config = state.config
-    return SliceReader(state.storage, state.schema, config.ordering_field, state.committed, config.merging.mode)
+    chosen = chosen_columns(state.schema, columns, state.storage.base)
+    return SliceReader(
+        state.storage,
+        state.schema,
+        config.ordering_field,
+        state.committed,
+        config.merging.mode,
+        chosen,
+        config.compaction.merge_memory,
+    )
+
+
+def _slice_task(s: FileSlice) -> SliceTask:
+    size = (s.base_file.size if s.base_file else 0) + sum(log.size for log in s.log_files)
+    return SliceTask(s.base_file.path if s.base_file else None, tuple(log.path for log in s.log_files), size)
 
 
 def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRange | None = None) -> list[ReadTask]:
     return [
         ReadTask(
             reader,
-            SliceTask(s.base_file.path if s.base_file else None, tuple(log.path for log in s.log_files)),
+            _slice_task(s),
             commits,
         )
         for s in slices
     ]
 
 
-def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask]) -> DataFrame:
+def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], columns: Columns) -> DataFrame:
+    schema = slice_reader(state, columns).shown
     if not tasks:
-        return spark.frame_from_tasks(session, read_task, [], state.schema)
+        return spark.frame_from_tasks(session, lambda task, names: iter(()), [], schema, 0)
     # The tasks of one query differ in their slice alone: the rest goes to the workers once.
     common = tasks[0]
+
+    def read(slices: Sequence[SliceTask], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        reader = replace(common.reader, columns=tuple(names))
+        for one in slices:
+            yield from read_task(replace(common, reader=reader, slice=one))
+
     slices = [task.slice for task in tasks]
-    return spark.frame_from_tasks(session, lambda s: read_task(replace(common, slice=s)), slices, state.schema)
+    packed = pack(slices, spark.parallelism(session))
+    return spark.frame_from_tasks(session, read, packed, schema, sum(one.size for one in slices))
 
 
 # ------------------------------------------------------------------------------- as the table stands
@@ -106,49 +112,48 @@ def _view(state: TableState) -> FileView:
     return state.view
 
 
-def snapshot_tasks(state: TableState) -> list[ReadTask]:
+def snapshot_tasks(state: TableState, columns: Columns = None) -> list[ReadTask]:
     """The snapshot view, one task per file slice."""
-    return _tasks(slice_reader(state), _view(state).latest)
+    return _tasks(slice_reader(state, columns), _view(state).latest)
 
 
-def snapshot_frame(session: SparkSession, state: TableState) -> DataFrame:
-    return _frame(session, state, snapshot_tasks(state))
+def snapshot_frame(session: SparkSession, state: TableState, columns: Columns = None) -> DataFrame:
+    return _frame(session, state, snapshot_tasks(state, columns), columns)
 
 
-def read_optimized_tasks(state: TableState) -> list[ReadTask]:
+def read_optimized_tasks(state: TableState, columns: Columns = None) -> list[ReadTask]:
     """The read-optimized view, one task per base file."""
-    reader = slice_reader(state)
-    return [ReadTask(reader, SliceTask(base.path, ())) for base in _view(state).base_files]
+    reader = slice_reader(state, columns)
+    return [ReadTask(reader, SliceTask(base.path, (), base.size)) for base in _view(state).base_files]
 
 
-def read_optimized_frame(session: SparkSession, state: TableState) -> DataFrame:
+def read_optimized_frame(session: SparkSession, state: TableState, columns: Columns = None) -> DataFrame:
     """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
     if not have_table_types(state):
-        return _frame(session, state, read_optimized_tasks(state))
-    return spark.parquet_frame(
-        session, [state.storage.uri(base.path) for base in _view(state).base_files], state.schema
-    )
+        return _frame(session, state, read_optimized_tasks(state, columns), columns)
+    schema = slice_reader(state, columns).shown
+    return spark.parquet_frame(session, [state.storage.uri(base.path) for base in _view(state).base_files], schema)
 
 
 # ------------------------------------------------------------------------------- time travel
 
 
-def time_travel_tasks(state: TableState, instant: Moment) -> list[ReadTask]:
+def time_travel_tasks(state: TableState, instant: Moment, columns: Columns = None) -> list[ReadTask]:
     """The snapshot as of an instant, one task per file slice.
 
     Raises `InvalidInput`, naming the earliest instant left, where a clean may have taken part of the answer.
     """
     t = parse_instant(instant, state.config.timezone)
     since = None if state.layout.carries_logs_over else at_its_own_time()
-    return _tasks(_reader_as_of(state, t), _slices_as_of(state, t, since))
+    return _tasks(_reader_as_of(state, t, columns), _slices_as_of(state, t, since))
 
 
-def time_travel_frame(session: SparkSession, state: TableState, instant: Moment) -> DataFrame:
-    return _frame(session, state, time_travel_tasks(state, instant))
+def time_travel_frame(session: SparkSession, state: TableState, instant: Moment, columns: Columns = None) -> DataFrame:
+    return _frame(session, state, time_travel_tasks(state, instant, columns), columns)
 
 
-def _reader_as_of(state: TableState, t: str) -> SliceReader:
-    return replace(slice_reader(state), committed=replace(state.committed, until=t))
+def _reader_as_of(state: TableState, t: str, columns: Columns) -> SliceReader:
+    return replace(slice_reader(state, columns), committed=replace(state.committed, until=t))
 
 
 def _slices_as_of(state: TableState, t: str, since: Since | None) -> tuple[FileSlice, ...]:
@@ -184,7 +189,9 @@ def _cleaned_away(state: TableState, history: History, t: str) -> InvalidInput:
 # ------------------------------------------------------------------------------- incremental
 
 
-def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
+def incremental_tasks(
+    state: TableState, begin: Moment, end: Moment | None = None, columns: Columns = None
+) -> list[ReadTask]:
     """The rows that the table held at `end` (None: now) whose commit lies in (begin, end].
 
     The range is one of completion times where the timeline has them, as in Hudi 1.x; else of instants.
@@ -197,21 +204,21 @@ def incremental_tasks(state: TableState, begin: Moment, end: Moment | None = Non
         raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
     since = _since_completion(state) if state.layout.has_completion_times else None
     late = _completed_after(state, low) if since is not None else ()
-    reader = slice_reader(state)
+    reader = slice_reader(state, columns)
     if high is None:
         slices = _view(state).latest
     else:
         slices = _slices_as_of(state, high, since)
-        reader = _reader_as_of(state, high) if since is None else _reader_of_completed(state, high)
+        reader = _reader_as_of(state, high, columns) if since is None else _reader_of_completed(state, high, columns)
     touched = _touched_groups(state, low, high)
     if touched is not None:
         slices = tuple(s for s in slices if (s.partition, s.file_id) in touched)
     return _tasks(reader, slices, CommitRange(low, high if since is None else None, late))
 
 
-def _reader_of_completed(state: TableState, end: str) -> SliceReader:
+def _reader_of_completed(state: TableState, end: str, columns: Columns) -> SliceReader:
     done = frozenset(t for t, completion in state.timeline.completions.items() if completion <= end)
-    return replace(slice_reader(state), committed=replace(state.committed, completed=done))
+    return replace(slice_reader(state, columns), committed=replace(state.committed, completed=done))
 
 
 def _since_completion(state: TableState) -> Since:
@@ -232,8 +239,10 @@ def _completed_after(state: TableState, begin: str) -> tuple[str, ...]:
     return tuple(sorted(t for t, completion in known.items() if t <= begin < completion))
 
 
-def incremental_frame(session: SparkSession, state: TableState, begin: Moment, end: Moment | None = None) -> DataFrame:
-    return _frame(session, state, incremental_tasks(state, begin, end))
+def incremental_frame(
+    session: SparkSession, state: TableState, begin: Moment, end: Moment | None = None, columns: Columns = None
+) -> DataFrame:
+    return _frame(session, state, incremental_tasks(state, begin, end, columns), columns)
 
 
 def _touched_groups(state: TableState, low: str, high: str | None) -> frozenset[GroupKey] | None:
