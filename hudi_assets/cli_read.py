@@ -46,6 +46,9 @@ def read(
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="I", help=f"time_travel: the table as of this, {_MOMENT}.")
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Read these columns alone. Default: all of them.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the rows to one file: .parquet, .csv or .json (a row a line)."),
@@ -56,16 +59,19 @@ def read(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the table, Hudi's five meta columns first."""
+    """Read the table, Hudi's five meta columns first, or some of its columns."""
     _check_options(query, begin, end, as_of)
     table = open_table(path)
     file_format = None if out is None else _check_out(out)
-    # Times that mean nothing and history that was cleaned are refused before Spark starts.
+    names = None if columns is None else columns.split(",")
+    # Times that mean nothing, history that was cleaned and unknown columns are refused before Spark starts.
     if query is Query.INCREMENTAL:
-        table.incremental_tasks(str(begin), end)
+        table.incremental_tasks(str(begin), end, columns=names)
     elif query is Query.TIME_TRAVEL:
-        table.time_travel_tasks(str(as_of))
-    frame = _frame(start_spark(), table, query, begin, end, as_of)
+        table.time_travel_tasks(str(as_of), columns=names)
+    elif names is not None:
+        table.snapshot_tasks(columns=names)
+    frame = _frame(start_spark(), table, query, begin, end, as_of, names)
     if out is not None and file_format is not None:
         rows = _write(frame if limit is None else frame.limit(limit), out, file_format)
         show_written(query.value, out, rows, as_json)
@@ -91,13 +97,21 @@ def _check_options(query: Query, begin: str | None, end: str | None, as_of: str 
 
 
 def _frame(
-    spark: SparkSession, table: HudiTable, query: Query, begin: str | None, end: str | None, as_of: str | None
+    spark: SparkSession,
+    table: HudiTable,
+    query: Query,
+    begin: str | None,
+    end: str | None,
+    as_of: str | None,
+    columns: list[str] | None,
 ) -> DataFrame:
     if query is Query.INCREMENTAL:
-        return table.incremental(spark, str(begin), end)
+        return table.incremental(spark, str(begin), end, columns=columns)
     if query is Query.TIME_TRAVEL:
-        return table.time_travel(spark, str(as_of))
-    return table.snapshot(spark) if query is Query.SNAPSHOT else table.read_optimized(spark)
+        return table.time_travel(spark, str(as_of), columns=columns)
+    if query is Query.SNAPSHOT:
+        return table.snapshot(spark, columns=columns)
+    return table.read_optimized(spark, columns=columns)
 
 
 def _check_out(out: Path) -> str:

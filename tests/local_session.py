@@ -7,8 +7,7 @@ seam itself.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_assets.engine import spark as seam
+from hudi_assets.engine.writing import exchange
 
 
 class Frame:
@@ -74,38 +74,34 @@ def select(frame: Frame, names: Sequence[str]) -> Frame:
     return Frame(frame.table.select(list(names)))
 
 
+class LocalPacked:
+    """Stands for `exchange.Packed`: the pieces as Spark would carry them."""
+
+    def __init__(self, pieces: list[pa.RecordBatch], partitions: int) -> None:
+        found = [row["note"] for piece in pieces for row in piece.select(["note"]).to_pylist() if row["note"]]
+        self._sizes, notes = seam.unwrap(found[0])
+        self.notes = tuple(notes)
+        self._pieces = pa.Table.from_batches(pieces)
+        self._partitions = partitions
+
+    def run(self, work: exchange.Work) -> list[Any]:
+        if not self._sizes:
+            return []
+        homes, tasks = exchange.assign(self._sizes, self._partitions)
+        results = []
+        for number in range(tasks):
+            slots = pa.array([slot for slot, home in homes.items() if home == number], pa.int32())
+            here = pc.and_(pc.is_in(self._pieces["slot"], slots), pc.is_valid(self._pieces["data"]))
+            part = self._pieces.filter(here).select(["stream", "piece", "data"])
+            results.append(work(exchange.parcels_of(part.to_batches()), _Tokens.next(number)))
+        return results
+
+
 @contextmanager
-def cached(frame: Frame) -> Iterator[Frame]:
-    yield frame
-
-
-def map_batches(frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Any]) -> list[Any]:
-    return [function(iter(frame.table.to_batches()))]
-
-
-def map_groups(
-    session: LocalSession,
-    frame: Frame,
-    keyed: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    added: pa.Schema,
-    by: Sequence[str],
-    function: Callable[[Iterator[pa.RecordBatch], str], Any],
-) -> list[Any]:
-    batches = list(keyed(frame.table.to_batches()))
-    if not batches:
-        return [function(iter(()), _Tokens.next(0))]
-    table = pa.Table.from_batches(batches)
-    homes = pa.array(
-        [
-            zlib.crc32(repr(row).encode()) % session.partitions
-            for row in zip(*(table[n].to_pylist() for n in by), strict=True)
-        ]
-    )
-    results = []
-    for number in range(session.partitions):
-        part = table.filter(pc.equal(homes, number))
-        results.append(function(iter(part.to_batches()), _Tokens.next(number)))
-    return results
+def packed(frame: Frame, pack: exchange.Pack) -> Iterator[LocalPacked]:
+    partitions = LocalSession().partitions
+    slots = exchange.SLOTS_PER_CORE * partitions
+    yield LocalPacked(list(exchange.packing(pack, iter(frame.table.to_batches()), slots, 0)), partitions)
 
 
 def run_tasks(session: LocalSession, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
@@ -117,9 +113,13 @@ def run_tasks(session: LocalSession, function: Callable[[Any], Any], tasks: Sequ
 
 
 def frame_from_tasks(
-    session: LocalSession, function: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[Any], schema: pa.Schema
+    session: LocalSession,
+    function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
+    tasks: Sequence[Any],
+    schema: pa.Schema,
+    size: int,
 ) -> Frame:
-    return Frame(pa.Table.from_batches([b for task in tasks for b in function(task)], schema))
+    return Frame(pa.Table.from_batches([b for task in tasks for b in function(task, schema.names)], schema))
 
 
 def parquet_frame(session: LocalSession, files: Sequence[str], schema: pa.Schema) -> Frame:
@@ -134,6 +134,10 @@ def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
+def parallelism(session: LocalSession) -> int:
+    return session.partitions
+
+
 def write_token() -> str:
     return _Tokens.current
 
@@ -142,11 +146,9 @@ _REPLACED = (
     use_this_python,
     schema_of,
     select,
-    cached,
-    map_batches,
-    map_groups,
     run_tasks,
     frame_from_tasks,
+    parallelism,
     parquet_frame,
     write_token,
 )
@@ -156,4 +158,5 @@ def install(patch: Callable[[Any, str, Any], None] = setattr) -> LocalSession:
     """Put these functions in the seam's place (for good, unless `patch` undoes it) and give a session."""
     for function in _REPLACED:
         patch(seam, function.__name__, function)
+    patch(exchange, packed.__name__, packed)
     return LocalSession()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 
 from hudi_assets.engine.avro import schema as avro_schema
+from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
@@ -20,6 +23,7 @@ from hudi_assets.engine.schema import evolution
 from hudi_assets.engine.schema.schema_on_read import schema_on_read
 from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, TableConfig
 from hudi_assets.engine.slices.file_view import FileView, GroupKey, build_view
+from hudi_assets.engine.slices.listing import DataFiles, parse, walk
 from hudi_assets.engine.storage import SCRATCH, FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import (
     BATCH_ID,
@@ -32,8 +36,10 @@ from hudi_assets.engine.timeline.commit_metadata import (
 )
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
+from hudi_assets.engine.timeline.kept import Kept
 from hudi_assets.engine.timeline.memory import (
     EventTimeMemory,
+    KeptMemory,
     Memory,
     newest_batches,
     read_memory,
@@ -44,23 +50,16 @@ from hudi_assets.engine.timeline.sealed import seal, unseal
 from hudi_assets.engine.timeline.settled import read_settled
 
 META_COLUMNS = avro_schema.META_COLUMNS
-PARTITION_FILE = ".hoodie_partition_metadata"
 SUMMARIES = f"{SCRATCH}/event_times.json"
 # Archivers keep more completed writes than these, whatever their settings.
 _NEVER_ARCHIVED = 2
 
 
-@lru_cache(maxsize=20_000)
-def _commit(storage: Storage, layout: Layout, path: str, size: int) -> CommitMetadata:
-    # A completed commit never changes, so a process reads each one once.
-    del size
-    return read_settled(storage, path, lambda data: layout.decode_commit(data, f"{storage.base}: {path}"))
-
-
-@lru_cache(maxsize=1_000)
-def _plan(storage: Storage, path: str, timestamp: str, size: int) -> Plan:
-    del size
-    return read_settled(storage, path, lambda data: decode_plan(timestamp, data, f"{storage.base}: {path}"))
+# A process keeps what it decoded: in all so many write stats (some 600 bytes each), and log files of plans.
+COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.stats))
+PLANS: Final = Kept[Plan](
+    500_000, lambda plan: 1 + sum(1 + len(op.log_files) + len(op.carried_over) for op in plan.operations)
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class TableState:
     config: TableConfig
     layout: Layout
     timeline: Timeline
-    timeline_sizes: Mapping[str, int]
+    timeline_files: Mapping[str, FileInfo]
     # The true clock just before the timeline was listed: what was committed later is not in this reading.
     read_at_ms: int
     # The schema that a write in progress gives the table; None: its newest commit's.
@@ -82,8 +81,13 @@ class TableState:
         read_at_ms = now_ms()
         listing = storage.list_files(layout.timeline_folder)
         instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
-        sizes = {file.name: file.size for file in listing}
-        return cls(storage, config, layout, Timeline(latest_states(instants)), sizes, read_at_ms)
+        files = {file.name: file for file in listing}
+        return cls(storage, config, layout, Timeline(latest_states(instants)), files, read_at_ms)
+
+    @cached_property
+    def timeline_sizes(self) -> Mapping[str, int]:
+        """Name → size of the files on the active timeline."""
+        return {name: file.size for name, file in self.timeline_files.items()}
 
     @property
     def now_ms(self) -> int:
@@ -104,14 +108,39 @@ class TableState:
 
     def commit(self, instant: Instant) -> CommitMetadata:
         """A completed write's metadata (deltacommit, commit, replacecommit)."""
+        found = self._commits.get(instant.file_name)
+        if found is None:
+            found = self._commits[instant.file_name] = self._read_commit(instant)
+        return found
+
+    @cached_property
+    def _commits(self) -> dict[str, CommitMetadata]:
+        """Those of this reading that were asked for: there may be more than a process keeps."""
+        return {}
+
+    def _read_commit(self, instant: Instant) -> CommitMetadata:
         path = f"{self.layout.timeline_folder}/{instant.file_name}"
-        return _commit(self.storage, self.layout, path, self.timeline_sizes.get(instant.file_name, 0))
+
+        def decode() -> CommitMetadata:
+            with no_collecting():
+                where = f"{self.storage.base}: {path}"
+                return read_settled(self.storage, path, lambda data: self.layout.decode_commit(data, where))
+
+        file = self.timeline_files.get(instant.file_name)
+        return decode() if file is None else COMMITS.get((self.storage, self.layout), file, decode)
 
     def plan(self, timestamp: str) -> Plan | None:
         """The compaction plan of an instant, pending or completed; None where there is no plan file."""
         path = self.layout.instant_path(timestamp, Action.COMPACTION, State.REQUESTED)
-        size = self.timeline_sizes.get(path.rsplit("/", 1)[-1])
-        return None if size is None else _plan(self.storage, path, timestamp, size)
+        file = self.timeline_files.get(path.rsplit("/", 1)[-1])
+        if file is None:
+            return None
+
+        def decode() -> Plan:
+            where = f"{self.storage.base}: {path}"
+            return read_settled(self.storage, path, lambda data: decode_plan(timestamp, data, where))
+
+        return PLANS.get(self.storage, file, decode)
 
     @cached_property
     def pending_plans(self) -> tuple[Plan, ...]:
@@ -175,7 +204,17 @@ class TableState:
     @cached_property
     def listing(self) -> Mapping[str, list[FileInfo]]:
         """Partition → its files."""
-        return dict(_walk(self.storage, ""))
+        return dict(walk(self.storage))
+
+    @cached_property
+    def data_files(self) -> DataFiles:
+        """Partition → its log and base files, committed or not."""
+        return parse(self.listing, self.layout)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Path → size of every log and base file that is there."""
+        return {file.path: file.size for files in self.data_files.values() for file in files}
 
     @cached_property
     def replaced(self) -> Mapping[GroupKey, str]:
@@ -193,11 +232,11 @@ class TableState:
     @cached_property
     def view_with_replaced(self) -> FileView:
         """The file groups that were replaced as well: a query of the past and the cleaner see them."""
-        return self._view(frozenset())
+        return self._view(frozenset()) if self.replaced else self.view
 
     def _view(self, replaced: frozenset[GroupKey]) -> FileView:
         return build_view(
-            self.listing,
+            self.data_files,
             self.timeline,
             self.layout,
             plans=self.pending_plans,
@@ -288,11 +327,14 @@ class TableState:
         for log in self.remaining_logs:
             stat = stats.get(log.path) or stats.get(log.original)
             # A file that grew since (HDFS-like appends) is not what its stat says.
-            if stat is not None and stat.size == log.size and None not in (stat.min_event_time, stat.max_event_time):
-                found[log.path] = LogSummary(stat.min_event_time, stat.max_event_time, stat.num_deletes)
-            else:
-                missing.append(log)
-        return {**found, **self._scanned(missing)}
+            if stat is not None and stat.size == log.size:
+                low, high = stat.min_event_time, stat.max_event_time
+                if low is not None and high is not None:
+                    found[log.path] = LogSummary(low, high, stat.num_deletes)
+                    continue
+            missing.append(log)
+        found |= self._scanned(missing)
+        return found
 
     def _own_stats(self) -> Mapping[str, WriteStat]:
         """Write stats of commits of ours: only those have event times of a known unit and meaning."""
@@ -310,6 +352,9 @@ class TableState:
 
     def _remembered_stats(self) -> dict[str, WriteStat]:
         """Write stats of archived commits of ours."""
+        oldest = self._kept_memory.oldest
+        if not oldest or not self._archived(oldest):
+            return {}
         return {
             path: WriteStat(
                 path=path,
@@ -374,9 +419,9 @@ class TableState:
         if self.config.event_time_field is None:
             return None
         stated = self._stated_threshold()
-        if stated is not None or not self._memory.columns:
+        if stated is not None or not self._kept_memory.thresholds:
             return stated
-        remembered = self._memory.of(self.event_time_tag).threshold
+        remembered = self._kept_memory.thresholds.get(self.event_time_tag)
         return remembered if remembered is not None and self._archived(remembered[0]) else None
 
     def _stated_threshold(self) -> tuple[str, int] | None:
@@ -397,6 +442,10 @@ class TableState:
 
     @cached_property
     def _memory(self) -> Memory:
+        return self._kept_memory.memory
+
+    @cached_property
+    def _kept_memory(self) -> KeptMemory:
         return read_memory(self.storage)
 
     def _archived(self, timestamp: str) -> bool:
@@ -414,6 +463,9 @@ class TableState:
         settled = completed[: max(0, len(completed) - newest)]
         if not settled:
             return
+        made_from = self._made_from(settled)
+        if made_from == self._kept_memory.made_from:
+            return
         memory = self._memory.only(self.timeline.is_committed)
         batches = dict(memory.batches)
         for instant in settled:
@@ -423,8 +475,18 @@ class TableState:
         if self.config.event_time_field is not None:
             columns[self.event_time_tag] = self._column_memory(settled, memory.of(self.event_time_tag))
         kept = Memory(columns, newest_batches(batches))
-        if kept != self._memory:
-            write_memory(self.storage, kept)
+        write_memory(self.storage, kept, made_from)
+
+    def _made_from(self, settled: tuple[Instant, ...]) -> str:
+        """What a memory follows from: it stays the same while this does.
+
+        The log files that remain change only with the timeline, or where somebody puts back what was lost.
+        """
+        by_event_time = self.config.event_time_field is not None
+        files = (self.timeline_files[i.file_name] for i in settled)
+        commits = [(file.name, file.size, file.modified_ms) for file in files]
+        stated = (self.event_time_tag, self._stated_threshold()) if by_event_time else None
+        return hashlib.sha256(repr((commits, stated)).encode()).hexdigest()
 
     def _column_memory(self, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
         paths = {path for log in self.remaining_logs for path in (log.path, log.original)}
@@ -434,13 +496,3 @@ class TableState:
         stated = self._stated_threshold()
         is_settled = stated is not None and stated[0] <= settled[-1].timestamp
         return EventTimeMemory(stated if is_settled else before.threshold, logs)
-
-
-def _walk(storage: Storage, directory: str) -> Iterator[tuple[str, list[FileInfo]]]:
-    files = storage.list_files(directory)
-    # hoodie.partition.metafile.use.base.format adds the base files' ending.
-    if any(file.name.removesuffix(".parquet") == PARTITION_FILE for file in files):
-        yield directory, files
-    for child in storage.list_directories(directory):
-        if child.rsplit("/", 1)[-1] != ".hoodie":
-            yield from _walk(storage, child)

@@ -11,10 +11,10 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 from urllib.parse import unquote, urlparse
 
 from hudi_assets.engine.errors import (
@@ -29,8 +29,7 @@ from hudi_assets.engine.errors import (
 SCRATCH = ".hoodie/.aux/hudi_assets"
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):
     """A file as a listing shows it. `size` in bytes, of the target where the file is a symbolic link.
 
     `link_target` is the table-relative target of a symbolic link, absolute where it leads out of the table;
@@ -42,7 +41,7 @@ class FileInfo:
     link_target: str | None = None
     inode: int | None = None
     links: int = 1
-    modified_ms: int = field(default=0, compare=False)
+    modified_ms: int = 0
 
     @property
     def name(self) -> str:
@@ -60,6 +59,9 @@ class Storage(Protocol):
     def is_directory(self, path: str) -> bool: ...
     def list_files(self, directory: str) -> list[FileInfo]: ...
     def list_directories(self, directory: str) -> list[str]: ...
+    def list_folder(self, directory: str) -> tuple[list[FileInfo], list[str]]:
+        """A directory's files and its directories, by one listing."""
+
     def size(self, path: str) -> int: ...
     def modified_ms(self, path: str) -> int | None:
         """When a file was written last, epoch ms by the file system's clock; None where there is none."""
@@ -89,6 +91,9 @@ class Storage(Protocol):
         """Delete a file if it is there; true when it was."""
 
     def delete_tree(self, directory: str) -> None: ...
+    def make_folder(self, directory: str) -> None:
+        """An empty folder, where there is none."""
+
     def check_writable(self) -> None: ...
 
 
@@ -100,38 +105,47 @@ class LocalStorage:
     scratch: str = f"{SCRATCH}/tmp"
 
     def _at(self, path: str) -> Path:
+        return Path(self._name(path))
+
+    def _name(self, path: str) -> str:
         # A path from a plan or a commit must never lead out of the table.
-        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        if path.startswith("/") or "\0" in path or (".." in path and ".." in path.split("/")):
             raise CorruptTable("A file name leads out of the table.", where=f"{self.base}: {path}")
-        return Path(self.base, path)
+        return f"{self.base}/{path}" if path else self.base
 
     def uri(self, path: str) -> str:
         return str(self._at(path))
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(self._at(path))
+        return os.path.exists(self._name(path))
 
     def is_directory(self, path: str) -> bool:
-        return os.path.isdir(self._at(path))
+        return os.path.isdir(self._name(path))
 
     def list_files(self, directory: str) -> list[FileInfo]:
-        return list(self._scan(directory))
+        return self.list_folder(directory)[0]
 
-    def _scan(self, directory: str) -> Iterator[FileInfo]:
+    def list_folder(self, directory: str) -> tuple[list[FileInfo], list[str]]:
         prefix = f"{directory}/" if directory else ""
+        files: list[FileInfo] = []
+        folders: list[str] = []
         try:
-            entries = os.scandir(self._at(directory))
+            entries = os.scandir(self._name(directory))
         except FileNotFoundError:
-            return
+            return files, folders
         with entries:
             for entry in entries:
                 path = prefix + entry.name
-                link = None
-                if entry.is_symlink():
-                    link = self._link_target(directory, os.readlink(entry.path))
                 try:
-                    if not entry.is_file():
-                        continue
+                    link = None
+                    if not entry.is_file(follow_symlinks=False):
+                        if entry.is_symlink():
+                            link = self._link_target(directory, os.readlink(entry.path))
+                        if entry.is_dir():
+                            folders.append(path)
+                            continue
+                        if not entry.is_file():
+                            continue
                     stat = entry.stat()
                 except FileNotFoundError:
                     continue
@@ -139,7 +153,10 @@ class LocalStorage:
                     if error.errno == errno.ELOOP:
                         continue  # a symbolic link to itself is no file
                     raise
-                yield FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink, stat.st_mtime_ns // 1_000_000)
+                modified = stat.st_mtime_ns // 1_000_000
+                files.append(FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink, modified))
+        folders.sort()
+        return files, folders
 
     def _link_target(self, directory: str, text: str) -> str:
         base, folder = os.path.realpath(self.base), os.path.realpath(self._at(directory))
@@ -156,17 +173,17 @@ class LocalStorage:
     def list_directories(self, directory: str) -> list[str]:
         prefix = f"{directory}/" if directory else ""
         try:
-            with os.scandir(self._at(directory)) as entries:
+            with os.scandir(self._name(directory)) as entries:
                 return sorted(prefix + e.name for e in entries if _is_directory(e))
         except FileNotFoundError:
             return []
 
     def size(self, path: str) -> int:
-        return os.path.getsize(self._at(path))
+        return os.path.getsize(self._name(path))
 
     def modified_ms(self, path: str) -> int | None:
         try:
-            return os.stat(self._at(path)).st_mtime_ns // 1_000_000
+            return os.stat(self._name(path)).st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return None
 
@@ -174,7 +191,7 @@ class LocalStorage:
         return self._at(path).read_bytes()
 
     def read_at(self, path: str, offset: int, length: int) -> bytes:
-        with open(self._at(path), "rb") as file:
+        with open(self._name(path), "rb") as file:
             file.seek(offset)
             return file.read(length)
 
@@ -189,11 +206,15 @@ class LocalStorage:
 
     def _create(self, path: str, data: bytes) -> None:
         target = self._at(path)
-        scratch = self._write_scratch(data)
+        # An empty file (a marker) is whole at once; any other is written elsewhere, and shown when it is whole.
+        scratch = self._write_scratch(data) if data else None
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            # link() fails where rename() would overwrite: whole content and exclusive at once.
-            os.link(scratch, target)
+            if scratch is None:
+                os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            else:
+                # link() fails where rename() would overwrite: whole content and exclusive at once.
+                os.link(scratch, target)
         except FileExistsError:
             raise Conflict(
                 "Another process created this file first.",
@@ -201,7 +222,8 @@ class LocalStorage:
                 hint="Look at the table again before going on.",
             ) from None
         finally:
-            os.unlink(scratch)
+            if scratch is not None:
+                os.unlink(scratch)
         _sync(target.parent)
 
     def replace(self, path: str, data: bytes) -> None:
@@ -229,7 +251,7 @@ class LocalStorage:
         return open(target, "wb")
 
     def hard_link(self, target: str, link: str) -> None:
-        os.link(self._at(target), self._at(link))
+        os.link(self._name(target), self._name(link))
 
     def symlink(self, target: str, link: str) -> None:
         relative = os.path.relpath(self._at(target), self._at(link).parent)
@@ -271,6 +293,9 @@ class LocalStorage:
 
     def delete_tree(self, directory: str) -> None:
         shutil.rmtree(self._at(directory), ignore_errors=True)
+
+    def make_folder(self, directory: str) -> None:
+        self._at(directory).mkdir(parents=True, exist_ok=True)
 
     def check_writable(self) -> None:
         folder = Path(self.base)

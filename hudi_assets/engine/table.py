@@ -42,6 +42,7 @@ from hudi_assets.engine.model import (
 )
 from hudi_assets.engine.queries.instants import Moment
 from hudi_assets.engine.queries.query import (
+    Columns,
     ReadTask,
     incremental_frame,
     incremental_tasks,
@@ -116,6 +117,7 @@ class HudiTable:
         hive_style: bool = True,
         url_encode: bool = False,
         merge_mode: MergeMode | str = MergeMode.EVENT_TIME_ORDERING,
+        exact_split: bool = False,
     ) -> HudiTable:
         """Create an empty table at a path that holds none.
 
@@ -124,11 +126,12 @@ class HudiTable:
         an event to its commit, or "auto" to learn it from the commits. `clock`: "system", or "commit" for a
         replayed stream whose time is the newest commit's `clock_time`. `hive_style`, `url_encode`: how partition
         values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/merge.md`;
-        COMMIT_TIME_ORDERING takes no ordering field, so it needs the event-time field. Raises `InvalidInput`
-        before anything is written.
+        COMMIT_TIME_ORDERING takes no ordering field, so it needs the event-time field. `exact_split`: no record
+        above a threshold gets into the read-optimized view by compaction; Hudi's own table services are off then.
+        Raises `InvalidInput` before anything is written.
         """
         storage = open_storage(path, storage_options)
-        _layout(table_version, storage.base)
+        layout = _layout(table_version, storage.base)
         asked = NewTable(
             schema=schema,
             record_key=record_key,
@@ -145,8 +148,9 @@ class HudiTable:
             hive_style=hive_style,
             url_encode=url_encode,
             merge_mode=merge_mode,
+            exact_split=exact_split,
         )
-        return cls(storage, create_table(storage, asked))
+        return cls(storage, create_table(storage, asked, layout))
 
     @classmethod
     def open(
@@ -191,6 +195,21 @@ class HudiTable:
         is committed already writes nothing. Raises `InvalidInput` before anything is written.
         """
         return self._writer(spark).upsert(df, _ms(clock_time), batch_id)
+
+    def bulk_insert(
+        self,
+        spark: SparkSession,
+        df: DataFrame,
+        *,
+        clock_time: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> CommitResult:
+        """Write the first rows of a table, or of file groups that hold none, as base files in one delta commit.
+
+        The read-optimized view holds them at once. Of a key's rows one is written, as the table's merge mode has it.
+        Raises `InvalidInput` before anything is written, also where a file group of the rows is not empty.
+        """
+        return self._writer(spark).bulk_insert(df, _ms(clock_time), batch_id)
 
     def delete(
         self,
@@ -334,47 +353,51 @@ class HudiTable:
         """The table's columns, Hudi's meta columns first."""
         return self.state().schema
 
-    def snapshot(self, spark: SparkSession) -> DataFrame:
+    # With `columns`, each query gives those columns alone, and reads no others but what a merge looks at.
+
+    def snapshot(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
         seam.use_this_python(spark)
-        return snapshot_frame(spark, self._readable())
+        return snapshot_frame(spark, self._readable(), columns)
 
-    def snapshot_tasks(self) -> list[ReadTask]:
+    def snapshot_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
         """The snapshot view as picklable tasks for `engine.queries.query.read_task`."""
-        return snapshot_tasks(self._readable())
+        return snapshot_tasks(self._readable(), columns)
 
-    def read_optimized(self, spark: SparkSession) -> DataFrame:
+    def read_optimized(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
         """The read-optimized view: Spark's own Parquet reader on the current base files."""
-        return read_optimized_frame(spark, self._readable())
+        return read_optimized_frame(spark, self._readable(), columns)
 
-    def read_optimized_tasks(self) -> list[ReadTask]:
+    def read_optimized_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
         """The read-optimized view as picklable tasks for `engine.queries.query.read_task`."""
-        return read_optimized_tasks(self._readable())
+        return read_optimized_tasks(self._readable(), columns)
 
-    def time_travel(self, spark: SparkSession, instant: Moment) -> DataFrame:
+    def time_travel(self, spark: SparkSession, instant: Moment, *, columns: Columns = None) -> DataFrame:
         """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
 
         Raises `InvalidInput`, naming the earliest instant left, where the history was cleaned.
         """
         seam.use_this_python(spark)
-        return time_travel_frame(spark, self._readable(), instant)
+        return time_travel_frame(spark, self._readable(), instant, columns)
 
-    def time_travel_tasks(self, instant: Moment) -> list[ReadTask]:
+    def time_travel_tasks(self, instant: Moment, *, columns: Columns = None) -> list[ReadTask]:
         """`time_travel` as picklable tasks for `engine.queries.query.read_task`."""
-        return time_travel_tasks(self._readable(), instant)
+        return time_travel_tasks(self._readable(), instant, columns)
 
-    def incremental(self, spark: SparkSession, begin: Moment, end: Moment | None = None) -> DataFrame:
+    def incremental(
+        self, spark: SparkSession, begin: Moment, end: Moment | None = None, *, columns: Columns = None
+    ) -> DataFrame:
         """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
 
         On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.
         `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
         """
         seam.use_this_python(spark)
-        return incremental_frame(spark, self._readable(), begin, end)
+        return incremental_frame(spark, self._readable(), begin, end, columns)
 
-    def incremental_tasks(self, begin: Moment, end: Moment | None = None) -> list[ReadTask]:
+    def incremental_tasks(self, begin: Moment, end: Moment | None = None, *, columns: Columns = None) -> list[ReadTask]:
         """`incremental` as picklable tasks for `engine.queries.query.read_task`."""
-        return incremental_tasks(self._readable(), begin, end)
+        return incremental_tasks(self._readable(), begin, end, columns)
 
     def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:
         """The current base files by the schema that they have, and Spark SQL per column of the table for each."""

@@ -13,9 +13,10 @@ from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pendin
 from hudi_assets.engine.metadata_table.check import differences
 from hudi_assets.engine.metadata_table.own_timeline import ROOT
 from hudi_assets.engine.model import Action, BaseFile, Instant, Plan, State
-from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files, parse_file
+from hudi_assets.engine.slices.listing import PARTITION_FILE
+from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files
 from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
-from hudi_assets.engine.state import PARTITION_FILE, TableState
+from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
@@ -215,11 +216,8 @@ class Validator:
             seen.setdefault(key, base.path)
 
     def _base_files(self) -> Iterator[BaseFile]:
-        for partition, files in self.state.listing.items():
-            for file in files:
-                base = self.state.layout.parse_base_file(file, partition)
-                if base is not None:
-                    yield base
+        for files in self.state.data_files.values():
+            yield from (file for file in files if isinstance(file, BaseFile))
 
     def _missing(self) -> Iterator[Finding]:
         for one in missing_files(self.state):
@@ -231,7 +229,7 @@ class Validator:
             if (
                 name.endswith(".crc")
                 or name.removesuffix(".parquet") == PARTITION_FILE
-                or parse_file(self.state, file.path)
+                or file.path in self.state.sizes
             ):
                 continue
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")

@@ -166,6 +166,9 @@ def test_read_writes_csv_and_json_and_shows_rows(
     assert written.json == {"query": "snapshot", "out": str(out), "rows": 3}
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 3
 
+    some = run("read", table, "--columns", "note,id", "--limit", 2, "--json").json
+    assert some["columns"] == ["note", "id"]
+
     shown = run("read", table, "--limit", 2, "--json").json
     assert [len(shown["rows"]), shown["more"]] == [2, True]
     assert shown["columns"][:2] == ["_hoodie_commit_time", "_hoodie_commit_seqno"]
@@ -271,6 +274,12 @@ def test_read_refuses_a_file_it_cannot_write(run: Callable[..., Answer], table: 
     answer = run("read", table, "--out", table.parent / out, "--json")
     assert answer.code == WRONG_USE
     assert "--out" in answer.error["what"]
+
+
+def test_read_names_a_column_that_is_not_there(run: Callable[..., Answer], table: Path) -> None:
+    answer = run("read", table, "--columns", "id,nothing", "--json")
+    assert answer.code == WRONG_USE
+    assert "no column 'nothing'" in answer.error["what"]
 
 
 def test_without_java_what_needs_spark_says_so_and_the_rest_works(table: Path, tmp_path: Path) -> None:

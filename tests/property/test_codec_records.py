@@ -23,7 +23,9 @@ from hudi_assets.engine.avro.codec import (
     project,
     with_meta_columns,
 )
+from hudi_assets.engine.avro.columns import Irregular, decode_columns, knows
 from hudi_assets.engine.avro.encode import is_plain
+from hudi_assets.engine.avro.logical import from_raw
 from hudi_assets.engine.avro.schema import parse_avro_schema
 from hudi_assets.engine.errors import CorruptTable
 
@@ -132,6 +134,88 @@ def test_tables_read_back_by_either_reader(table: pa.Table) -> None:
     assert read.equals(table)
     with patch.object(avro_codec, "_polars_knows", return_value=False):
         assert decode_records(content, schema_json).equals(table)
+
+
+# Texts around what is special to the decoder: one size, sizes of more than one byte, what Arrow's views hold inside.
+LONGER = st.sampled_from(["", "a" * 12, "b" * 13, "é" * 6, "c" * 63, "d" * 64, "e" * 9000, "0123456789abcdef"])
+WHOLE = st.sampled_from([0, -1, 63, 64, -(2**31), 2**31 - 1, 2**48, 2**55, -(2**55), 2**62, -(2**63), 2**63 - 1])
+
+
+@st.composite
+def plain_tables(draw: st.DrawFn) -> pa.Table:
+    table = draw(tables(fields_of(LEAVES).map(pa.schema)))
+    size = st.integers(0, 9).map(lambda rows: rows if rows < 9 else 300)
+    rows = draw(size)
+    special = {
+        "text": pa.array(draw(st.lists(st.none() | LONGER, min_size=rows, max_size=rows)), pa.string()),
+        "even": pa.array([f"{number:08d}" for number in range(rows)], pa.string()),
+        "whole": pa.array(draw(st.lists(WHOLE, min_size=rows, max_size=rows)), pa.int64()),
+    }
+    fields = [pa.field(name, column.type, name == "text") for name, column in special.items()]
+    if len(table) != rows:
+        return pa.Table.from_arrays(list(special.values()), schema=pa.schema(fields))
+    return pa.Table.from_arrays([*special.values(), *table.columns], schema=pa.schema([*fields, *table.schema]))
+
+
+@settings(CALM, max_examples=300)
+@given(tables() | plain_tables(), st.data())
+def test_some_columns_are_those_of_all(table: pa.Table, data: st.DataObject) -> None:
+    schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
+    content = encode_records(table, schema_json)
+    names = data.draw(st.lists(st.sampled_from([*table.schema.names, "unknown"]), unique=True))
+    wanted = [name for name in table.schema.names if name in names]
+    read = decode_records(content, schema_json, names)
+    read.validate(full=True)
+    assert read.equals(table.select(wanted)) or not wanted
+
+
+@settings(CALM, max_examples=300)
+@given(plain_tables())
+def test_plain_columns_are_decoded_without_a_container(table: pa.Table) -> None:
+    schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
+    record = parse_avro_schema(schema_json)
+    wanted = range(len(record.children))
+    assert knows(record, wanted)
+    count, body = avro_codec._records(encode_records(table, schema_json))
+    if not count:
+        return
+    raw = decode_columns(body, count, record, wanted)
+    columns = [from_raw(pa.chunked_array([c]), node) for c, (_, node) in zip(raw, record.children, strict=True)]
+    assert pa.Table.from_arrays(columns, schema=table.schema).equals(table)
+
+
+@settings(CALM, max_examples=300)
+@given(plain_tables(), st.data())
+def test_damaged_columns_are_irregular_or_other_values(table: pa.Table, data: st.DataObject) -> None:
+    """Decoded without a container: no reading beyond the content, and nothing that Arrow does not take."""
+    schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
+    content = bytearray(encode_records(table, schema_json))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    record = parse_avro_schema(schema_json)
+    wanted = sorted(data.draw(st.sets(st.integers(0, len(record.children) - 1), min_size=1)))
+    try:
+        count, body = avro_codec._records(content)
+        columns = decode_columns(body, count, record, wanted) if count else []
+    except (CorruptTable, Irregular, pa.ArrowException):
+        return
+    for column in columns:
+        column.validate(full=True)
+        assert len(column) == count
+
+
+@settings(CALM, max_examples=300)
+@given(plain_tables(), st.data())
+def test_some_columns_of_damaged_records_are_corrupt_or_other_values(table: pa.Table, data: st.DataObject) -> None:
+    schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
+    content = bytearray(encode_records(table, schema_json))
+    content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    name = data.draw(st.sampled_from(table.schema.names))
+    try:
+        read = decode_records(bytes(content), schema_json, [name])
+    except CorruptTable:
+        return
+    read.validate(full=True)
 
 
 @settings(CALM, max_examples=300)

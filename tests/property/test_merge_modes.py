@@ -14,12 +14,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.compaction.residue import ResidueSpec, merge_and_leave
+from hudi_assets.engine.compaction.residue import OperationLeaves, ResidueSpec
 from hudi_assets.engine.compaction.strategy import LogSummary, filter_log_files
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.v6 import LayoutV6
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
+from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
 from hudi_assets.engine.model import FileSlice, LogFile, MergeMode, Operation
+from tests.held_slice import HeldSlice
 
 EVENT_TIME, COMMIT_TIME, OVERWRITE = (
     MergeMode.EVENT_TIME_ORDERING,
@@ -193,6 +195,53 @@ def test_the_merge_agrees_with_the_loop(
     assert rows_of(merged(table_of(base, int32), logs, mode, int32)) == shown(expected)
 
 
+BUDGETS = st.sampled_from([1, 60, 200, 1000, DEFAULT_MEMORY])
+
+
+@pytest.mark.parametrize("mode", list(MergeMode))
+@settings(max_examples=200, deadline=None)
+@given(
+    base=bases(nulls=True),
+    logs=logs_of(),
+    memory=BUDGETS,
+    at_once=st.integers(1, 4),
+    block_bytes=st.sampled_from([1, 99]),
+)
+def test_a_merge_in_passes_gives_the_same_rows_in_the_same_order(
+    mode: MergeMode,
+    base: dict[str, Record],
+    logs: list[list[Record]],
+    memory: int,
+    at_once: int,
+    block_bytes: int,
+) -> None:
+    table = table_of(base)
+    held = HeldSlice(table, [block for log in logs for block in blocks_of(log, False)], at_once, block_bytes)
+    merge = SliceMerge(held, ordering(mode), mode, memory)
+    found = pa.concat_tables([table.schema.empty_table(), *merge.rows()])
+    assert found.equals(merged(table, logs, mode))
+    assert merge.log_records == sum(len(log) for log in logs)
+
+
+def test_a_small_budget_is_met_by_passes_and_by_reading_blocks_again() -> None:
+    logs = [[Record(f"{n}-{k}", n, "row", n) for k in range(100)] for n in range(8)]
+    blocks = [block for log in logs for block in blocks_of(log, False)]
+    table = table_of({})
+    plenty, scarce = HeldSlice(table, blocks), HeldSlice(table, blocks)
+    assert SliceMerge(plenty, "ts", EVENT_TIME).parts == 1
+    assert plenty.read == [(number, True) for number in range(8)]
+    merge = SliceMerge(scarce, "ts", EVENT_TIME, memory=2 * blocks_bytes(blocks[:1]))
+    assert merge.parts > 1
+    again = [number for number, whole in scarce.read if not whole]
+    assert set(again) == set(range(1, 8)), "the first block is kept, the others are read for each part"
+    assert len(again) == 7 * merge.parts
+    assert pa.concat_tables(merge.rows()).equals(merged(table, logs, EVENT_TIME))
+
+
+def blocks_bytes(blocks: list[LogRecords]) -> int:
+    return sum(block.table.nbytes for block in blocks if isinstance(block, Rows))
+
+
 def test_examples_that_apache_hudi_gave() -> None:
     """Keys of a table that 0.15.0 wrote and both releases read: what each mode answered."""
     base = {key: Record(key, 10, "row", 0) for key in "abcdefghijk"}
@@ -294,6 +343,7 @@ def leave(
     *,
     by_event_time: bool,
     split_at: int | None = None,
+    memory: int = DEFAULT_MEMORY,
 ) -> tuple[pa.Table, list[LogRecords]]:
     """The base file and the residue records of an execution."""
     times = [r.ts for log in remain for r in log]
@@ -310,7 +360,9 @@ def leave(
         lowest={("", "g"): lowest} if remain else {},
     )
     op = Operation("", "g", "1", None, (), (), {})
-    return merge_and_leave(base, [b for log in chosen for b in blocks_of(log, False)], "ts", schema_of(False), spec, op)
+    blocks = [b for log in chosen for b in blocks_of(log, False)]
+    merge = SliceMerge(HeldSlice(base, blocks), "ts", EVENT_TIME, memory, OperationLeaves(spec, op))
+    return pa.concat_tables([base.schema.empty_table(), *merge.rows()]), list(merge.left())
 
 
 def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]]) -> Shown:
@@ -324,15 +376,22 @@ def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]
     logs=[[Record("a", 1, "row", 1), Record("b", 4, "delete", 2)], [Record("b", 3, "row", 3)]],
     threshold=1,
     by_event_time=True,
+    memory=DEFAULT_MEMORY,
 )
-@given(base=bases(nulls=False), logs=logs_of(), threshold=st.integers(-1, 5), by_event_time=st.booleans())
+@given(
+    base=bases(nulls=False),
+    logs=logs_of(),
+    threshold=st.integers(-1, 5),
+    by_event_time=st.booleans(),
+    memory=BUDGETS,
+)
 def test_tombstones_in_a_residue_log_change_no_answer(
-    base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool
+    base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool, memory: int
 ) -> None:
     table = table_of(base)
     before = rows_of(merged(table, logs, EVENT_TIME))
     chosen, remain = parted(logs, threshold, EVENT_TIME, by_event_time=by_event_time, keeps_tombstones=True)
-    new_base, residue = leave(table, chosen, remain, by_event_time=by_event_time)
+    new_base, residue = leave(table, chosen, remain, by_event_time=by_event_time, memory=memory)
     assert read_on(new_base, residue, remain) == before
     # Deletes alone are left, and none where nothing remains that could meet them.
     assert all(isinstance(r, Deletes) or all(r.table[IS_DELETED].to_pylist()) for r in residue)
@@ -363,28 +422,34 @@ def newest_up_to(base: dict[str, Record], records: list[Record], threshold: int)
 
 @settings(max_examples=250, deadline=None)
 @example(  # a row at or below, then a delete above
-    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 4, "delete", 2)]], thresholds=[1, 4]
+    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 4, "delete", 2)]], thresholds=[1, 4], memory=1
 )
 @example(  # a delete at or below, then a row above
     base={"a": Record("a", 0, "row", 0)},
     logs=[[Record("a", 1, "delete", 1), Record("a", 4, "row", 2)]],
     thresholds=[1, 4],
+    memory=1,
 )
 @example(  # a delete in commit order ends what is above and came before it
     base={},
     logs=[[Record("a", 4, "row", 1)], [Record("a", None, "delete", 2)], [Record("a", 3, "row", 3)]],
     thresholds=[1],
+    memory=1,
 )
 @example(  # two rows above: a later threshold lies between them
-    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 3, "row", 2), Record("a", 5, "row", 3)]], thresholds=[1, 3]
+    base={},
+    logs=[[Record("a", 1, "row", 1), Record("a", 3, "row", 2), Record("a", 5, "row", 3)]],
+    thresholds=[1, 3],
+    memory=1,
 )
 @given(
     base=bases(nulls=False),
     logs=logs_of(),
     thresholds=st.lists(st.integers(-1, 6), min_size=1, max_size=3).map(sorted),
+    memory=BUDGETS,
 )
 def test_an_exact_split_changes_no_answer_and_lets_nothing_above_in(
-    base: dict[str, Record], logs: list[list[Record]], thresholds: list[int]
+    base: dict[str, Record], logs: list[list[Record]], thresholds: list[int], memory: int
 ) -> None:
     """Compaction after compaction at rising thresholds: the residue log takes part in the next one."""
     records = [r for log in logs for r in log]
@@ -394,7 +459,7 @@ def test_an_exact_split_changes_no_answer_and_lets_nothing_above_in(
         chosen, remain = parted(left, threshold, EVENT_TIME, by_event_time=True, keeps_tombstones=True)
         if not chosen:
             continue
-        table, residue = leave(table, chosen, remain, by_event_time=True, split_at=threshold)
+        table, residue = leave(table, chosen, remain, by_event_time=True, split_at=threshold, memory=memory)
         assert read_on(table, residue, remain) == before
         remaining = {id(r) for log in remain for r in log}
         merged_ones = [r for r in records if id(r) not in remaining]

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import spark as seam
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.timeline.instants import instant_ms
 from tests.local_session import LocalSession
@@ -64,6 +65,50 @@ def shown(frame: Any) -> dict[str, int]:
 
 
 @pytest.mark.spark
+def test_spark_reads_the_columns_that_a_plan_needs(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    compact(table, spark, 8_000)
+    write(table, spark, 20_000, ("k0", 11_000, 2), ("k2", 11_000, 5))
+    frame = table.snapshot(spark)
+
+    def columns_read(asked: Any) -> set[str]:
+        text: str = asked._jdf.queryExecution().executedPlan().toString()
+        fields = text.partition("ReadSchema: struct<")[2].partition(">")[0]
+        return {field.partition(":")[0] for field in fields.split(",")} - {""}
+
+    total = frame.where("part <> 'p1'").selectExpr("sum(v)")
+    assert columns_read(total) == {"part", "v"}
+    assert total.collect()[0][0] == 7
+    assert columns_read(frame.selectExpr("count(1)")) == set()
+    assert frame.count() == 3
+    assert [row.asDict() for row in frame.orderBy("id").select("v", "id").limit(2).collect()] == [
+        {"v": 2, "id": "k0"},
+        {"v": 1, "id": "k1"},
+    ]
+    assert frame.schema == spark.createDataFrame([], frame.schema).schema
+    assert table.incremental(spark, first).agg({"v": "sum"}).collect()[0][0] == 7
+    joined = frame.alias("a").join(frame.alias("b"), on="id").selectExpr("sum(a.v + b.ts)")
+    assert joined.collect()[0][0] == 8 + 23_000
+    frame.createOrReplaceTempView("now")
+    found = spark.sql("SELECT part, max(ts) AS ts FROM now GROUP BY part ORDER BY part").collect()
+    assert [tuple(row) for row in found] == [("p0", 11_000), ("p1", 1_000), ("p2", 11_000)]
+
+
+@pytest.mark.spark
+def test_a_spark_that_cannot_prune_reads_all_columns(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(tmp_path / "t")
+    write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    monkeypatch.setitem(seam._RELATIONS, spark.sparkContext, None)
+    frame = table.snapshot(spark)
+    assert "MapInArrow" in frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert shown(frame.select("v", "id")) == {"k0": 1, "k1": 1}
+    assert frame.count() == 2
+
+
+@pytest.mark.spark
 def test_both_queries_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     first = write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
@@ -88,6 +133,33 @@ def test_both_queries_and_the_data_source(spark: SparkSession, tmp_path: Path) -
     assert read(**{TYPE: "incremental", BEGIN: first, END: second}) == {"k0": 2, "k2": 2}
     assert read(**{TYPE: "read_optimized"}) == shown(table.read_optimized(spark)) == {"k0": 1, "k1": 1}
     assert third > done
+
+
+@pytest.mark.spark
+def test_some_columns(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
+    compact(table, spark, 8_000)
+    write(table, spark, 20_000, ("k0", 11_000, 2))
+    names = ["v", "id"]
+    for frame, expected in (
+        (table.snapshot(spark, columns=names), {"k0": 2, "k1": 1}),
+        (table.read_optimized(spark, columns=names), {"k0": 1, "k1": 1}),
+        (table.time_travel(spark, first, columns=names), {"k0": 1, "k1": 1}),
+        (table.incremental(spark, first, columns=names), {"k0": 2}),
+    ):
+        assert frame.columns == names
+        assert shown(frame) == expected
+    none = table.incremental(spark, "29990101000000", columns=names)
+    assert (none.columns, none.count()) == (names, 0)
+
+    source = spark.read.format("hudi_assets")
+    frame = source.option("columns", "v, id").load(table.path)
+    assert (frame.columns, shown(frame)) == (names, {"k0": 2, "k1": 1})
+    frame = spark.read.format("hudi_assets").schema("v bigint").load(table.path)
+    assert sorted(row["v"] for row in frame.collect()) == [1, 2]
+    with pytest.raises(Exception, match="no column 'w'"):
+        source.option("columns", "w").load(table.path)
 
 
 @pytest.mark.spark
@@ -223,6 +295,25 @@ def test_options_of_the_data_source_that_do_not_fit(session: LocalSession, tmp_p
         with pytest.raises(InvalidInput, match=words):
             query_tasks(table, options)
     assert values(query_tasks(table, {TYPE: "snapshot"})) == {"k0": 1}
+
+
+def test_columns_that_cannot_be_asked_for(session: LocalSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    t = write(table, session, 10_000, ("k0", 1_000, 1))
+    for columns, words in (
+        (["id", "w"], "The table has no column 'w'"),
+        (["id", "v", "id"], "Column 'id' is asked for twice"),
+        ([], "No column is asked for"),
+        ("id", "columns is the text 'id'"),
+    ):
+        for ask in (
+            lambda columns=columns: table.snapshot_tasks(columns=columns),
+            lambda columns=columns: table.read_optimized_tasks(columns=columns),
+            lambda columns=columns: table.time_travel_tasks(t, columns=columns),
+            lambda columns=columns: table.incremental_tasks("000", columns=columns),
+        ):
+            with pytest.raises(InvalidInput, match=words):
+                ask()
 
 
 # ------------------------------------------------------------------------------- versions 8 and 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_assets.engine.layout.v6 import LayoutV6
 from hudi_assets.engine.model import CarryOver, Operation, Plan
 from hudi_assets.engine.slices.file_view import FileView, build_view
+from hudi_assets.engine.slices.listing import parse
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.instants import Timeline, latest_states
 
@@ -37,7 +38,7 @@ def plan_at(instant: str, *carried: CarryOver) -> Plan:
 def view(
     files: list[FileInfo], line: Timeline, *plans: Plan, replaced: frozenset[tuple[str, str]] = frozenset()
 ) -> FileView:
-    return build_view({"": files}, line, LAYOUT, plans=plans, replaced=replaced)
+    return build_view(parse({"": files}, LAYOUT), line, LAYOUT, plans=plans, replaced=replaced)
 
 
 def names(v: FileView) -> list[str]:

@@ -85,7 +85,7 @@ def test_log_files_that_a_link_keeps_are_no_beginning() -> None:
     """The first commit wrote two log files; the one that was compacted was cleaned, the link's target stayed."""
     first = slice_at(10, base=False, logs=1)
     later = slice_at(20, logs=1)
-    linked = replace(later, log_files=(replace(later.log_files[0], original=first.log_files[0].path),))
+    linked = replace(later, log_files=(later.log_files[0]._replace(original=first.log_files[0].path),))
     past = history({G: (first, linked)}, whole_from=90, first_by_files=(10,))
     assert answered(past, 5, 10, 15, 20) == [20]
     # Without the link, or while the timeline names all that the commit wrote, it is one.

@@ -421,10 +421,13 @@ def test_memory_of_what_was_rolled_back_is_not_believed(tmp_path: Path, session:
     life.turns(4)
     life.table.freshness()
     memory = life.path / MEMORY
-    body = unseal(memory.read_bytes())
+    first, _, rest = memory.read_bytes().partition(b"\n")
+    head = unseal(first)
+    body = unseal(rest)
     [column] = body["columns"]
     body["columns"][column]["threshold"] = [life.instants()[-1][:-1] + "z", 10**15]
-    memory.write_bytes(seal(body))
+    head["thresholds"][column] = body["columns"][column]["threshold"]
+    memory.write_bytes(seal(head) + b"\n" + seal(body))
     threshold = life.table.freshness().threshold
     assert threshold is not None
     assert threshold < 10**15
@@ -435,6 +438,45 @@ def test_a_damaged_memory_costs_a_scan_only(life: Life, damage: str) -> None:
     life.turns(4)
     before = _facts(life)
     (life.path / MEMORY).write_text(damage)
+    assert _facts(life) == before
+
+
+def test_a_memory_that_says_it_is_whole_and_is_damaged_is_made_anew(life: Life) -> None:
+    """Its head still names the commits; its rest is needed once they are archived."""
+    life.turns(4)
+    before = _facts(life)
+    memory = life.path / MEMORY
+    whole = memory.read_bytes()
+    head, _, rest = whole.partition(b"\n")
+    memory.write_bytes(head + b"\n" + rest.replace(b"columns", b"colomns"))
+    assert _facts(life) == before
+    assert memory.read_bytes() == whole
+
+
+def test_a_memory_is_written_when_the_commits_change_and_only_then(life: Life) -> None:
+    life.turns(4)
+    life.table.freshness()
+    memory = life.path / MEMORY
+    written = memory.stat().st_ino
+    life.table.freshness()
+    assert memory.stat().st_ino == written
+    life.turns(1)
+    life.table.freshness()
+    assert memory.stat().st_ino != written
+
+
+def test_a_memory_without_a_head_is_read(tmp_path: Path, session: LocalSession) -> None:
+    """As it was kept before there was one."""
+    life = Life(tmp_path / "t", session, **KEEP)
+    life.turns(3)
+    for _ in range(4):
+        life.upsert()
+    before = _facts(life)
+    memory = life.path / MEMORY
+    memory.write_bytes(memory.read_bytes().partition(b"\n")[2])
+    for instant in life.instants()[:-2]:
+        for file in (life.path / ".hoodie").glob(f"{instant}.*"):
+            file.unlink()
     assert _facts(life) == before
 
 

@@ -189,7 +189,7 @@ def test_a_key_in_two_file_groups_is_refused(session: LocalSession, tmp_path: Pa
     (second,) = {Path(file) for file in made.read_optimized_files()} - {first}
     path = Path(shutil.copytree(made.path, tmp_path / "t"))
     commit = path / ".hoodie" / f"{done.instant}.deltacommit"
-    sizes = f'"fileSizeInBytes": {second.stat().st_size}', f'"fileSizeInBytes": {first.stat().st_size}'
+    sizes = f'"fileSizeInBytes":{second.stat().st_size}', f'"fileSizeInBytes":{first.stat().st_size}'
     assert sizes[0] in commit.read_text()
     commit.write_text(commit.read_text().replace(*sizes))
     shutil.copy(first, path / second.relative_to(made.path))

@@ -221,7 +221,7 @@ def test_columns_told_apart_by_ids_are_refused(session: LocalSession, tmp_path: 
     put(table, session, {"a": 1}, 10, pa.int32())
     (commit,) = (tmp_path / "t/.hoodie").glob("*.deltacommit")
     plain = commit.read_text()
-    commit.write_text(plain.replace('"extraMetadata": {', '"extraMetadata": {"latest_schema": "{}",'))
+    commit.write_text(plain.replace('"extraMetadata":{', '"extraMetadata":{"latest_schema":"{}",'))
     with pytest.raises(UnsupportedTable, match="schema on read"):
         HudiTable.open(table.path).snapshot(session)
     commit.write_text(plain)

@@ -22,7 +22,7 @@ from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.settings.compaction import TriggerName, parse_compaction_settings
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.missing import refuse_missing
-from hudi_assets.engine.slices.orphans import remove_orphans
+from hudi_assets.engine.slices.orphans import instant_of, remove_orphans
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive_kind import TimelineFile
@@ -155,11 +155,5 @@ def _begun_as(action: Action) -> Action:
 def _uncommitted(state: TableState) -> frozenset[str]:
     """Instants in the names of base and log files that are not on the timeline, and not older than it."""
     known = {i.timestamp for i in state.timeline.instants}
-    found = set()
-    for partition, files in state.listing.items():
-        for file in files:
-            log, base = state.layout.parse_log_file(file, partition), state.layout.parse_base_file(file, partition)
-            instant = log.base_instant if log else base.instant if base else None
-            if instant is not None and instant not in known and not state.timeline.is_committed(instant):
-                found.add(instant)
-    return frozenset(found)
+    found = {instant_of(file) for files in state.data_files.values() for file in files}
+    return frozenset(i for i in found - known if not state.timeline.is_committed(i))

@@ -8,7 +8,7 @@ rollbacks before that go along. The order is that of `archive`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from hudi_assets.engine.errors import InvalidInput
@@ -43,7 +43,7 @@ class FolderStorage:
 
     def list_files(self, directory: str) -> list[FileInfo]:
         found = self.whole.list_files(self._at(directory))
-        return [replace(file, path=file.path.removeprefix(f"{self.folder}/")) for file in found]
+        return [file._replace(path=file.path.removeprefix(f"{self.folder}/")) for file in found]
 
     def read(self, path: str) -> bytes:
         return self.whole.read(self._at(path))

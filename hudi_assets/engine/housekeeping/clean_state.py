@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from hudi_assets.engine.housekeeping.clean_plan import Inventory, SliceKey
-from hudi_assets.engine.model import Action, FileSlice, Instant, State
+from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, State
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
@@ -93,10 +93,9 @@ def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:
         if slice_.base_file
     }
     found: dict[SliceKey, tuple[str, ...]] = {}
-    for partition, files in state.listing.items():
-        for file in files:
-            base = state.layout.parse_base_file(file, partition)
-            if base is not None and base.path not in named and state.timeline.is_committed(base.instant):
+    for partition, files in state.data_files.items():
+        for base in files:
+            if isinstance(base, BaseFile) and base.path not in named and state.timeline.is_committed(base.instant):
                 slot = ((partition, base.file_id), base.instant)
                 found[slot] = (*found.get(slot, ()), base.path)
     return found

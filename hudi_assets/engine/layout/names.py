@@ -21,38 +21,40 @@ _OTHER_FILES = {
 }
 
 
-def parse_base_file(file: FileInfo, partition: str) -> BaseFile | None:
-    match = _BASE.fullmatch(file.name)
-    if match is None:
-        _refuse_other(file)
-        return None
-    _refuse_outside(file)
-    return BaseFile(file.path, partition, match["file_id"], match["instant"], match["token"], file.size)
+class FileNames:
+    """The part of the table-version seam that names files."""
 
+    __slots__ = ()
 
-def parse_log_file(file: FileInfo, partition: str) -> LogFile | None:
-    match = _LOG.fullmatch(file.name)
-    if match is None:
-        return None
-    _refuse_outside(file)
-    return LogFile(
-        path=file.path,
-        partition=partition,
-        file_id=match["file_id"],
-        base_instant=match["instant"],
-        version=int(match["version"]),
-        write_token=match["token"] or "",
-        size=file.size,
-        original=file.link_target or file.path,
-    )
+    def parse_file(self, file: FileInfo, partition: str) -> LogFile | BaseFile | None:
+        """What a file is by its name; None for neither a log nor a base file."""
+        return self.parse_log_file(file, partition) or self.parse_base_file(file, partition)
 
+    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
+        match = _BASE.fullmatch(file.name)
+        if match is None:
+            _refuse_other(file)
+            return None
+        _refuse_outside(file)
+        file_id, token, instant = match.groups()
+        return BaseFile(file.path, partition, file_id, instant, token, file.size)
 
-def base_file_name(file_id: str, token: str, instant: str) -> str:
-    return f"{file_id}_{token}_{instant}.parquet"
+    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
+        path = file.path
+        match = _LOG.fullmatch(path, path.rfind("/") + 1)
+        if match is None:
+            return None
+        link = file.link_target
+        if link is not None:
+            _refuse_outside(file)
+        file_id, instant, version, token = match.groups()
+        return LogFile(path, partition, file_id, instant, int(version), token or "", file.size, link or path)
 
+    def base_file_name(self, file_id: str, token: str, instant: str) -> str:
+        return f"{file_id}_{token}_{instant}.parquet"
 
-def log_file_name(file_id: str, instant: str, version: int, token: str) -> str:
-    return f".{file_id}_{instant}.log.{version}_{token}"
+    def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str:
+        return f".{file_id}_{instant}.log.{version}_{token}"
 
 
 def _refuse_other(file: FileInfo) -> None:

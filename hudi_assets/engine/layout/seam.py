@@ -61,6 +61,10 @@ class Layout(Protocol):
 
     # -- files ------------------------------------------------------------------------------------
 
+    def parse_file(self, file: FileInfo, partition: str) -> LogFile | BaseFile | None:
+        """What a file is by its name; None for neither a log nor a base file."""
+        ...
+
     def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None: ...
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None: ...

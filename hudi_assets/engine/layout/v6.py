@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hudi_assets.engine.layout import names
+from hudi_assets.engine.layout.names import FileNames
 from hudi_assets.engine.layout.seam import CompletionOf
-from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.timeline.archive_kind import Archive
 from hudi_assets.engine.timeline.archived import ArchivedLogs
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
@@ -22,7 +21,7 @@ _SUFFIXES = {a.value: a for a in Action if a is not Action.CLUSTERING}
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutV6:
+class LayoutV6(FileNames):
     """The table-version seam, as version 6 answers it."""
 
     version: int = 6
@@ -67,18 +66,6 @@ class LayoutV6:
         return ArchivedLogs()
 
     # -- files ------------------------------------------------------------------------------------
-
-    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
-        return names.parse_base_file(file, partition)
-
-    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
-        return names.parse_log_file(file, partition)
-
-    def base_file_name(self, file_id: str, token: str, instant: str) -> str:
-        return names.base_file_name(file_id, token, instant)
-
-    def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str:
-        return names.log_file_name(file_id, instant, version, token)
 
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         del delta_instant

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.layout import names
+from hudi_assets.engine.layout.names import FileNames
 from hudi_assets.engine.layout.seam import CompletionOf
-from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.timeline.archive_kind import Archive
 from hudi_assets.engine.timeline.archive_layers import ArchivedLayers
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
@@ -30,7 +29,7 @@ _COMPLETES_AS = {
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutV8:
+class LayoutV8(FileNames):
     """The table-version seam, as versions 8 and 9 answer it."""
 
     version: int = 8
@@ -86,18 +85,6 @@ class LayoutV8:
 
     # -- files ------------------------------------------------------------------------------------
 
-    def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
-        return names.parse_base_file(file, partition)
-
-    def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
-        return names.parse_log_file(file, partition)
-
-    def base_file_name(self, file_id: str, token: str, instant: str) -> str:
-        return names.base_file_name(file_id, token, instant)
-
-    def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str:
-        return names.log_file_name(file_id, instant, version, token)
-
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         """Log files are of their own delta commit: the first version is free."""
         del slice_
@@ -115,7 +102,7 @@ class LayoutV8:
         starts = sorted(bases)
         slices: dict[str, list[LogFile]] = {}
         unfinished = []
-        for log in sorted(logs, key=lambda log: log.order):
+        for log in sorted(logs, key=LOG_ORDER):
             completion = completion_of(log.base_instant)
             if completion is None:
                 unfinished.append(log)

@@ -23,6 +23,10 @@ MAX_DELTA_COMMITS: Final = "hoodie.compact.inline.max.delta.commits"
 MAX_DELTA_SECONDS: Final = "hoodie.compact.inline.max.delta.seconds"
 PARQUET_MAX_FILE_SIZE: Final = "hoodie.parquet.max.file.size"
 SMALL_FILE_LIMIT: Final = "hoodie.parquet.small.file.limit"
+# Of org.apache.hudi.config.HoodieMemoryConfig: what a task may hold; the rest goes through in passes (Hudi: to disk).
+COMPACTION_MEMORY: Final = "hoodie.memory.compaction.max.size"
+MERGE_MEMORY: Final = "hoodie.memory.merge.max.size"
+LEAST_MEMORY: Final = 1 << 20
 
 _PACKAGE: Final = "org.apache.hudi.table.action.compact.strategy."
 _DEFAULTS: Final = {
@@ -34,6 +38,8 @@ _DEFAULTS: Final = {
     MAX_DELTA_SECONDS: 3600,
     PARQUET_MAX_FILE_SIZE: 120 * 1024 * 1024,
     SMALL_FILE_LIMIT: 100 * 1024 * 1024,
+    COMPACTION_MEMORY: 1024 * 1024 * 1024,
+    MERGE_MEMORY: 1024 * 1024 * 1024,
 }
 
 
@@ -83,6 +89,8 @@ class CompactionSettings:
     max_delta_seconds: int = _DEFAULTS[MAX_DELTA_SECONDS]
     base_file_size: int = _DEFAULTS[PARQUET_MAX_FILE_SIZE]
     small_file_limit: int = _DEFAULTS[SMALL_FILE_LIMIT]
+    memory: int = _DEFAULTS[COMPACTION_MEMORY]
+    merge_memory: int = _DEFAULTS[MERGE_MEMORY]
     io_bound: int | None = None
     partition_bound: int | None = None
 
@@ -107,6 +115,8 @@ def parse_compaction_settings(properties: Mapping[str, str], where: str) -> Comp
         max_delta_seconds=numbers[MAX_DELTA_SECONDS],
         base_file_size=numbers[PARQUET_MAX_FILE_SIZE],
         small_file_limit=numbers[SMALL_FILE_LIMIT],
+        memory=max(LEAST_MEMORY, numbers[COMPACTION_MEMORY]),
+        merge_memory=max(LEAST_MEMORY, numbers[MERGE_MEMORY]),
         io_bound=numbers[TARGET_IO] if properties.get(TARGET_IO) else None,
         partition_bound=numbers[TARGET_PARTITIONS] if properties.get(TARGET_PARTITIONS) else None,
     )

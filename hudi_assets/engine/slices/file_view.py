@@ -1,4 +1,4 @@
-"""Listing + timeline → file slices. Pure.
+"""Files + timeline → file slices. Pure.
 
 A file group is a list of slices, each a base file and the log files since. Which of them count follows
 org.apache.hudi.common.table.view.AbstractTableFileSystemView: committed slices, and the slice that a
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 from hudi_assets.engine.layout.seam import CompletionOf, Layout
-from hudi_assets.engine.model import BaseFile, FileSlice, LogFile, Plan
-from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.model import LOG_ORDER, BaseFile, FileSlice, LogFile, Plan
+from hudi_assets.engine.slices.listing import DataFiles
 from hudi_assets.engine.timeline.compaction_plan import residue_paths
 from hudi_assets.engine.timeline.instants import Timeline
 
@@ -65,7 +66,7 @@ class FileView:
 
 
 def build_view(
-    files: Mapping[str, Iterable[FileInfo]],
+    files: DataFiles,
     timeline: Timeline,
     layout: Layout,
     *,
@@ -74,7 +75,7 @@ def build_view(
     named: Callable[[BaseFile], bool] = lambda base: False,
     completion_of: CompletionOf | None = None,
 ) -> FileView:
-    """Cut slices out of a listing. `files`: partition → its files; `plans`: the pending compactions'.
+    """Cut slices out of a table's files. `plans`: the pending compactions'.
 
     `named` says whether a base file's commit names it. It is asked only where a slice has several: all
     but one are of task attempts that did not count.
@@ -82,54 +83,73 @@ def build_view(
     plans = tuple(plans)
     # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
     unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
-    bases: dict[GroupKey, dict[str, BaseFile]] = {}
-    logs: dict[GroupKey, list[LogFile]] = {}
-    for partition, listing in files.items():
-        for file in listing:
-            log = layout.parse_log_file(file, partition)
-            if log is not None:
-                if log.path in unfinished:
-                    continue
-                logs.setdefault((partition, log.file_id), []).append(log)
-                continue
-            base = layout.parse_base_file(file, partition)
-            if base is not None and timeline.is_committed(base.instant):
-                slot = bases.setdefault((partition, base.file_id), {})
-                if base.instant not in slot or named(base):
-                    slot[base.instant] = base
     pending = {(op.partition, op.file_id): plan for plan in plans for op in plan.operations}
+    committed = _Memo(timeline.is_committed)
+    completion = _Memo(completion_of or timeline.completions.get)
     groups: dict[GroupKey, tuple[FileSlice, ...]] = {}
-    for key in bases.keys() | logs.keys():
-        if key in replaced:
-            continue
-        plan = pending.get(key)
-        found = bases.get(key, {})
-        starts = sorted({*found, plan.instant} if plan is not None else found)
-        cut = layout.cut(starts, logs.get(key, ()), completion_of or timeline.completions.get)
-        slices = _slices(key, found, cut, timeline, plan)
-        if slices:
-            groups[key] = slices
+    for partition, listed in files.items():
+        bases, logs = _by_group(listed, unfinished, committed, named)
+        for file_id in bases.keys() | logs.keys():
+            key = (partition, file_id)
+            if key in replaced:
+                continue
+            plan = pending.get(key)
+            found = bases.get(file_id, {})
+            starts = sorted({*found, plan.instant} if plan is not None else found)
+            cut = layout.cut(starts, logs.get(file_id, ()), completion.__getitem__)
+            slices = _slices(key, found, cut, committed, plan)
+            if slices:
+                groups[key] = slices
     return FileView(groups, pending)
+
+
+_Value = TypeVar("_Value")
+
+
+class _Memo(dict[str, _Value]):
+    """Answers of a question about instants: there are many files, and few instants."""
+
+    def __init__(self, ask: Callable[[str], _Value]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, instant: str) -> _Value:
+        self[instant] = answer = self._ask(instant)
+        return answer
+
+
+def _by_group(
+    listed: Iterable[LogFile | BaseFile],
+    unfinished: frozenset[str],
+    committed: Mapping[str, bool],
+    named: Callable[[BaseFile], bool],
+) -> tuple[dict[str, dict[str, BaseFile]], dict[str, list[LogFile]]]:
+    """A partition's committed base files (file id → instant → file) and its log files (file id → files)."""
+    bases: dict[str, dict[str, BaseFile]] = {}
+    logs: dict[str, list[LogFile]] = {}
+    for file in listed:
+        if isinstance(file, LogFile):
+            if file.path not in unfinished:
+                logs.setdefault(file.file_id, []).append(file)
+        elif committed[file.instant]:
+            slot = bases.setdefault(file.file_id, {})
+            if file.instant not in slot or named(file):
+                slot[file.instant] = file
+    return bases, logs
 
 
 def _slices(
     key: GroupKey,
     bases: Mapping[str, BaseFile],
     logs: Mapping[str, list[LogFile]],
-    timeline: Timeline,
+    committed: Mapping[str, bool],
     plan: Plan | None,
 ) -> tuple[FileSlice, ...]:
     partition, file_id = key
-    instants = {i for i in bases.keys() | logs.keys() if timeline.is_committed(i)}
+    instants = {i for i in bases.keys() | logs.keys() if committed[i]}
     if plan is not None:
         instants.add(plan.instant)
     return tuple(
-        FileSlice(
-            partition,
-            file_id,
-            instant,
-            bases.get(instant),
-            tuple(sorted(logs.get(instant, ()), key=lambda log: log.order)),
-        )
+        FileSlice(partition, file_id, instant, bases.get(instant), tuple(sorted(logs.get(instant, ()), key=LOG_ORDER)))
         for instant in sorted(instants)
     )

@@ -38,22 +38,21 @@ class Missing:
 
 def missing_files(state: TableState) -> Iterator[Missing]:
     """Files that a completed write on the active timeline names and that queries of now would read."""
-    infos = {file.path: file for files in state.listing.values() for file in files}
-    written = [
+    there = state.sizes
+    lacking = [
         (instant, stat, file)
         for instant in state.timeline.completed(*WRITES)
         for stat in state.commit(instant).stats
+        if (size := there.get(stat.path)) is None or size < stat.size
         if (file := parse_file(state, stat.path)) is not None
     ]
-    newest = _newest_bases(state, [file for _, _, file in written])
-    for instant, stat, file in written:
+    # Most tables lack nothing, and nothing else is looked into there.
+    newest = _newest_bases(state) if lacking else {}
+    for instant, stat, file in lacking:
         key = (file.partition, file.file_id)
         slice_instant = state.slice_instant(file) if isinstance(file, LogFile) else file.instant
-        if key in state.replaced or slice_instant < newest.get(key, ""):
-            continue
-        info = infos.get(stat.path)
-        if info is None or info.size < stat.size:
-            yield Missing(instant, stat, None if info is None else info.size)
+        if key not in state.replaced and slice_instant >= newest.get(key, ""):
+            yield Missing(instant, stat, there.get(stat.path))
 
 
 def refuse_missing(state: TableState) -> None:
@@ -66,10 +65,12 @@ def refuse_missing(state: TableState) -> None:
         )
 
 
-def _newest_bases(state: TableState, written: list[LogFile | BaseFile]) -> dict[GroupKey, str]:
+def _newest_bases(state: TableState) -> dict[GroupKey, str]:
     """Per group the newest base file's instant, of those listed and those that a commit names."""
-    listed = (parse_file(state, file.path) for files in state.listing.values() for file in files)
-    there = [f for f in listed if isinstance(f, BaseFile) and state.timeline.is_committed(f.instant)]
+    listed = (f for files in state.data_files.values() for f in files if isinstance(f, BaseFile))
+    there = (f for f in listed if state.timeline.is_committed(f.instant))
+    stats = (stat for i in state.timeline.completed(*WRITES) for stat in state.commit(i).stats)
+    written = (parse_file(state, stat.path) for stat in stats if stat.path.endswith(".parquet"))
     newest: dict[GroupKey, str] = {}
     for file in (*there, *written):
         if isinstance(file, BaseFile):
@@ -80,5 +81,4 @@ def _newest_bases(state: TableState, written: list[LogFile | BaseFile]) -> dict[
 
 def parse_file(state: TableState, path: str) -> LogFile | BaseFile | None:
     """What a table-relative path names; None for neither a base nor a log file."""
-    file, partition = FileInfo(path, 0), path.rpartition("/")[0]
-    return state.layout.parse_log_file(file, partition) or state.layout.parse_base_file(file, partition)
+    return state.layout.parse_file(FileInfo(path, 0), path.rpartition("/")[0])

@@ -40,8 +40,11 @@ class Orphans:
         """Log and base files whose instant is not on the timeline, and not older than its start."""
         start = self.state.timeline.start or ""
         old = {i.timestamp for i in self.state.timeline.instants}
-        suspects = [f for f in _table_files(self.state) if instant_of(f) not in old and instant_of(f) >= start]
-        return tuple(f for f in suspects if instant_of(f) not in self._known)
+        instants = {instant_of(file) for file in _table_files(self.state)}
+        # Read the timeline again only where there are any.
+        suspects = {i for i in instants - old if i >= start}
+        orphaned = {i for i in suspects if i not in self._known}
+        return tuple(f for f in _table_files(self.state) if instant_of(f) in orphaned) if orphaned else ()
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -93,6 +96,8 @@ class Orphans:
     def _shown_elsewhere(self) -> tuple[LogFile, ...]:
         suspects = [log for log in self.files if isinstance(log, LogFile)]
         suspects += [log for slice_ in self.phantoms for log in slice_]
+        if not suspects:
+            return ()
         paths = {log.path for log in suspects}
         rest: dict[GroupKey, list[LogFile]] = {}
         for file in _table_files(self.state):
@@ -133,11 +138,7 @@ def same_bytes(storage: Storage, one: FileInfo, other: FileInfo) -> bool:
 
 
 def _table_files(state: TableState) -> Iterator[LogFile | BaseFile]:
-    for partition, files in state.listing.items():
-        for file in files:
-            parsed = state.layout.parse_log_file(file, partition) or state.layout.parse_base_file(file, partition)
-            if parsed is not None:
-                yield parsed
+    return (file for files in state.data_files.values() for file in files)
 
 
 def remove_orphans(state: TableState, metadata_table: MetadataTable | None) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.slices.paths import inside_table
+from hudi_assets.engine.timeline import commit_json
+from hudi_assets.engine.timeline.plain_stats import plain_stat
 
 SCHEMA: Final = "schema"
 INTERNAL_SCHEMA: Final = "latest_schema"  # SerDeHelper.LATEST_SCHEMA: columns by id, of schema on read
@@ -22,9 +24,11 @@ GUARDED: Final = "hudi_assets.guards"
 _Kind = TypeVar("_Kind")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteStat:
-    """What one commit wrote into one file. `path` is table-relative; event times epoch ms."""
+class WriteStat(NamedTuple):
+    """What one commit wrote into one file. `path` is table-relative; event times epoch ms.
+
+    A tuple: a timeline may hold a million of them, and tuples are made in an eighth of the time.
+    """
 
     path: str
     partition: str
@@ -35,17 +39,17 @@ class WriteStat:
     num_inserts: int = 0
     num_updates: int = 0
     num_deletes: int = 0
-    min_event_time: int | None = None
-    max_event_time: int | None = None
-    log_version: int | None = None
-    base_file: str | None = None
-    log_files: tuple[str, ...] = ()
     logs_compacted: int = 0
     log_records: int = 0
     log_bytes_compacted: int = 0
     log_blocks: int = 0
     corrupt_blocks: int = 0
     rollback_blocks: int = 0
+    min_event_time: int | None = None
+    max_event_time: int | None = None
+    log_version: int | None = None
+    base_file: str | None = None
+    log_files: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """HoodieWriteStat's fields, or HoodieDeltaWriteStat's for a log file."""
@@ -85,8 +89,18 @@ class WriteStat:
         return stat
 
     @classmethod
-    def from_json(cls, stat: Mapping[str, Any]) -> WriteStat:
+    def from_json(cls, stat: Any) -> WriteStat:
         """One stat of a commit file. Raises ValueError or `CorruptTable` for values that are none of Hudi's."""
+        plain = plain_stat(stat) if type(stat) is dict else None
+        return cls._checked(_typed(stat, dict, "a write stat") or {}) if plain is None else cls.of_fields(plain)
+
+    @classmethod
+    def of_fields(cls, values: tuple[Any, ...]) -> WriteStat:
+        return tuple.__new__(cls, values)
+
+    @classmethod
+    def _checked(cls, stat: Mapping[str, Any]) -> WriteStat:
+        """The same, looking at each value by itself: what may be absent, and what is wrong."""
 
         def text(key: str) -> str:
             return _typed(stat.get(key), str, key) or ""
@@ -182,13 +196,16 @@ class CommitMetadata:
         return body
 
     def to_json(self) -> bytes:
-        return json.dumps(self.to_body(), indent=1).encode()
+        return json.dumps(self.to_body(), separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> CommitMetadata:
         """Parse a completed commit file; an empty one (Hudi writes such) has no stats."""
-        if not data.strip():
+        if not data or data.isspace():
             return cls("UNKNOWN", ())
+        if (decoded := commit_json.decode(data)) is not None:
+            stats, fields = decoded
+            return cls.of_body({**fields, "partitionToWriteStats": {}}, where, map(WriteStat.of_fields, stats))
         try:
             body = _typed(json.loads(data), dict, "the file") or {}
         except (ValueError, RecursionError) as error:
@@ -196,21 +213,22 @@ class CommitMetadata:
         return cls.of_body(body, where)
 
     @classmethod
-    def of_body(cls, body: Mapping[str, Any], where: str) -> CommitMetadata:
-        """A commit from its fields, whichever file format they were in. Raises `CorruptTable`."""
+    def of_body(cls, body: Mapping[str, Any], where: str, known: Iterable[WriteStat] = ()) -> CommitMetadata:
+        """A commit from its fields, whichever file format they were in. Raises `CorruptTable`.
+
+        `known`: write stats that are not among the fields.
+        """
         try:
-            stats = tuple(
-                WriteStat.from_json(_typed(stat, dict, "a write stat") or {})
-                for group in _mapping(body, "partitionToWriteStats").values()
-                for stat in _typed(group, list, "partitionToWriteStats") or ()
-            )
+            stats = list(known)
+            for group in _mapping(body, "partitionToWriteStats").values():
+                stats += map(WriteStat.from_json, _typed(group, list, "partitionToWriteStats") or ())
             extra = {k: _typed(v, str, k) or "" for k, v in _mapping(body, "extraMetadata").items() if v is not None}
             for key in (THRESHOLD, CLOCK_TIME):
                 if key in extra:
                     int64(extra[key])
             return cls(
                 operation=_typed(body.get("operationType"), str, "operationType") or "UNKNOWN",
-                stats=stats,
+                stats=tuple(stats),
                 extra=extra,
                 compacted=bool(body.get("compacted")),
                 replaced={

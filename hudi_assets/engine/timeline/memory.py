@@ -7,20 +7,21 @@ timeline's start. A later one that is not on the timeline was rolled back: it is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, CommitMetadata
-from hudi_assets.engine.timeline.sealed import seal, unseal
+from hudi_assets.engine.timeline.sealed import seal, sealed_text, unseal
 
 MEMORY: Final = f"{SCRATCH}/memory.json"
 _MOST_BATCHES: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class LogMemory:
+class LogMemory(NamedTuple):
     """A write stat of ours: the commit that stated it, the log file's size then, event times in epoch ms."""
 
     instant: str
@@ -76,14 +77,45 @@ def newest_batches(batches: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(batches.items(), key=lambda item: item[1])[-_MOST_BATCHES:])
 
 
-def read_memory(storage: Storage) -> Memory:
+@dataclass(frozen=True)
+class KeptMemory:
+    """The memory as it is kept: what it was made from, and the rest, which is decoded when it is asked for.
+
+    `made_from` names the commits that it holds all of ("": it does not say); `oldest` is the oldest instant of which
+    it holds log files ("": none); `thresholds` are the columns' (instant, threshold).
+    """
+
+    made_from: str = ""
+    oldest: str = ""
+    thresholds: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    text: bytes = b""
+
+    @cached_property
+    def memory(self) -> Memory:
+        try:
+            body = json.loads(self.text)
+            columns = {tag: _column(value) for tag, value in body["columns"].items()}
+            return Memory(columns, {str(key): str(value) for key, value in body["batches"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Memory()
+
+
+def read_memory(storage: Storage) -> KeptMemory:
     """The table's memory; empty where there is none, or none that can be read: then log files are scanned."""
     try:
-        body = unseal(storage.read(MEMORY))
-        columns = {tag: _column(value) for tag, value in body["columns"].items()}
-        return Memory(columns, {str(key): str(value) for key, value in body["batches"].items()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Memory()
+        first, _, rest = storage.read(MEMORY).partition(b"\n")
+        head = unseal(first)
+        if "columns" in head:  # kept before there was a head
+            old = KeptMemory(oldest="0", text=sealed_text(first))
+            return replace(old, thresholds=_thresholds(old.memory))
+        thresholds = {str(tag): (str(stated[0]), int(stated[1])) for tag, stated in head["thresholds"].items()}
+        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, sealed_text(rest))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return KeptMemory()
+
+
+def _thresholds(memory: Memory) -> dict[str, tuple[str, int]]:
+    return {tag: column.threshold for tag, column in memory.columns.items() if column.threshold is not None}
 
 
 def _column(body: Mapping[str, Any]) -> EventTimeMemory:
@@ -97,19 +129,18 @@ def _column(body: Mapping[str, Any]) -> EventTimeMemory:
     )
 
 
-def write_memory(storage: Storage, memory: Memory) -> None:
+def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
     """Keep the memory, over what was kept before. Raises OSError where this process may only read."""
+    instants = (entry.instant for column in memory.columns.values() for entry in column.logs.values())
+    head = {"made_from": made_from, "oldest": min(instants, default=""), "thresholds": _thresholds(memory)}
     body = {
         "columns": {
             tag: {
                 "threshold": list(column.threshold) if column.threshold else None,
-                "logs": {
-                    path: [entry.instant, entry.size, entry.min_event_time, entry.max_event_time, entry.deletes]
-                    for path, entry in column.logs.items()
-                },
+                "logs": dict(column.logs),
             }
             for tag, column in memory.columns.items()
         },
         "batches": dict(memory.batches),
     }
-    storage.replace(MEMORY, seal(body))
+    storage.replace(MEMORY, seal(head) + b"\n" + seal(body))

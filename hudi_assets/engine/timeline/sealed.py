@@ -16,8 +16,13 @@ def seal(body: Mapping[str, Any]) -> bytes:
 
 def unseal(data: bytes) -> dict[str, Any]:
     """What was sealed; ValueError for anything else."""
+    body: dict[str, Any] = json.loads(sealed_text(data))
+    return body
+
+
+def sealed_text(data: bytes) -> bytes:
+    """The JSON of what was sealed; ValueError for anything else."""
     checksum, _, text = data.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         raise ValueError("the checksum does not match")
-    body: dict[str, Any] = json.loads(text)
-    return body
+    return text

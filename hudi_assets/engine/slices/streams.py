@@ -1,0 +1,115 @@
+"""File slices as a merge reads them: base rows part by part, log blocks one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_assets.engine.avro.project import project
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.logs.reader import (
+    NOT_READ_WIDER,
+    FoundBlocks,
+    find_blocks,
+    open_parquet,
+    parquet_damage,
+    refuse_columns,
+)
+from hudi_assets.engine.merging.merge import LogRecords
+from hudi_assets.engine.slices.reader import SliceReader
+from hudi_assets.engine.storage import Storage
+
+_MOST_ROWS: Final = 1 << 20
+_UNPACKED: Final = 4  # bytes in Arrow per byte of encoded Parquet, at most, as long as nothing was tried
+_TRIED: Final = 1 << 10
+_BUFFER: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class BaseRows:
+    """The rows of a base file, in the table's schema; CorruptTable and UnsupportedTable name the file."""
+
+    storage: Storage
+    path: str
+    schema: pa.Schema  # with meta columns
+
+    def tables(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
+        """Some columns of all rows in their order, about `most_bytes` of them in Arrow at a time."""
+        where = f"{self.storage.base}: {self.path}"
+        try:
+            with self.storage.open(self.path) as source:
+                yield from self._tables(source, pa.schema([f for f in self.schema if f.name in columns]), most_bytes)
+        except FileNotFoundError:
+            raise CorruptTable("A base file is missing.", where=where, hint="Was it cleaned?") from None
+        except CorruptTable as error:
+            raise CorruptTable(error.what, where=where, hint=error.hint) from error
+        except InvalidInput as error:
+            raise UnsupportedTable(error.what, where=where, hint=NOT_READ_WIDER) from error
+
+    def _tables(self, source: BinaryIO, schema: pa.Schema, most_bytes: int) -> Iterator[pa.Table]:
+        with parquet_damage():
+            file = open_parquet(source, _BUFFER)
+        refuse_columns(file.schema_arrow.names, f"{self.storage.base}: {self.path}")
+        with parquet_damage():
+            batches = _batches(file, schema.names, _rows_within(file, schema.names, most_bytes))
+        seen = 0
+        while True:
+            with parquet_damage():
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                batch.validate(full=True)  # text that is no UTF-8 would surface anywhere
+            seen += len(batch)
+            yield project(pa.Table.from_batches([batch]), schema)
+        if seen != file.metadata.num_rows:
+            raise CorruptTable(f"The file has {seen} rows where its footer says {file.metadata.num_rows}.")
+
+
+def _batches(file: pq.ParquetFile, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    # On this thread alone, as `read_columns`.
+    batches: Iterator[pa.RecordBatch] = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
+    return batches
+
+
+def _rows_within(file: pq.ParquetFile, columns: Sequence[str], most_bytes: int) -> int:
+    """How many rows take about `most_bytes` in Arrow."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) * _UNPACKED <= most_bytes or not groups:
+        return _MOST_ROWS
+    tried = next(_batches(file, columns, _TRIED), None)
+    size = tried.nbytes // len(tried) + 1 if tried is not None and len(tried) else 1
+    return max(_TRIED, min(_MOST_ROWS, most_bytes // size))
+
+
+@dataclass(frozen=True)
+class StoredSlice:
+    """A file slice in its files, for `merging.passes.SliceMerge`."""
+
+    reader: SliceReader
+    base_file: str | None
+    found: FoundBlocks
+
+    @classmethod
+    def open(cls, reader: SliceReader, base_file: str | None, log_files: tuple[str, ...]) -> StoredSlice:
+        """Looks through the log files' block headers."""
+        return cls(reader, base_file, find_blocks(reader.storage, log_files, reader.committed))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.reader.schema
+
+    @property
+    def block_sizes(self) -> Sequence[int]:
+        return [stored.block.content_size for stored in self.found.blocks]
+
+    def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
+        if self.base_file:
+            yield from BaseRows(self.reader.storage, self.base_file, self.reader.schema).tables(columns, most_bytes)
+
+    def block(self, number: int, columns: Sequence[str] | None) -> LogRecords:
+        reader = self.reader
+        return self.found.blocks[number].records(reader.storage, reader.schema, reader.ordering, columns)
