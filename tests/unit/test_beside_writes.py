@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def made(path: Path, session: LocalSession, version: int) -> HudiTable:
 
 
 def begun(table: HudiTable) -> str:
-    """A write of another engine that has begun."""
+    """A write of another engine that has begun, not in the millisecond in which the last one was completed."""
+    time.sleep(0.005)
     instant = table._publisher.new_instant(table.state().timeline)
     table._publisher.begin_write(instant, CommitMetadata("UPSERT", ()))
     return instant
