@@ -49,7 +49,9 @@ class Ledger:
     def read(cls, folder: Path) -> Ledger:
         ledger = cls()
         for journal in sorted(folder.glob("*.jsonl")):
-            for line in journal.read_text().splitlines():
+            # A reader may see half of a line that is being appended: a line counts when it ends.
+            whole, _, _ = journal.read_text().rpartition("\n")
+            for line in whole.splitlines():
                 ledger._add(json.loads(line))
         return ledger
 

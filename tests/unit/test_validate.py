@@ -223,6 +223,7 @@ def test_unschedule_refuses(session: Any, path: Path) -> None:
 def test_restore_refuses(session: Any, path: Path) -> None:
     table = HudiTable.open(str(path))
     first = table.savepoint()
+    log = next(path.glob(".0*.log.1_*"))
     with pytest.raises(InvalidInput, match=f"There are: {first}"):
         table.restore("20990101000000000")
     write(table, session, 4, 9_500)
@@ -230,7 +231,6 @@ def test_restore_refuses(session: Any, path: Path) -> None:
     with pytest.raises(InvalidInput, match=second):
         table.restore(first)
     table.delete_savepoint(second)
-    log = next(path.glob(".0*.log.1_*"))
     kept = log.rename(path / ".hoodie/kept")
     with pytest.raises(CorruptTable, match="savepoint names is missing"):
         table.restore(first)
