@@ -1,6 +1,6 @@
 # make        the environment, into .venv
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
-# make test   the tests
+# make test   the tests, those without Spark two at a time   (WORKERS=2)
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
 # make test-lives, test-races, test-kills, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
@@ -15,6 +15,7 @@ RUNS ?= 3
 WORK ?= trips
 ONLY ?=
 TABLES ?=
+WORKERS ?= 2
 LOG_FILES ?= 100000
 LIVES ?= 100
 STEPS ?= 50
@@ -27,7 +28,7 @@ MINUTES ?= 10
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -45,8 +46,22 @@ sql: setup
 	@$(ENV) sh -c 'test -d "$$HUDI_ASSETS_HOME/spark" || { echo "There is no catalog yet. Run: make run"; exit 1; }'
 	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
+# What runs in the test's own process is tested in WORKERS processes, a file in one of them, in the order of the folders:
+# the many small files come last and even out. The others start Sparks, a browser, or processes that race.
+TOGETHER := tests/crash tests/fuzz tests/machine tests/property tests/unit
+
+ifeq ($(strip $(ARGS)),)
+test: test-together test-alone
+else
 test: setup
 	@$(ENV) python -m pytest $(ARGS)
+endif
+
+test-together: setup
+	@$(ENV) python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TOGETHER)
+
+test-alone: setup
+	@$(ENV) python -m pytest $(TOGETHER:%=--ignore=%)
 
 # Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change.
 test-interop: setup

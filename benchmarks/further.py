@@ -1,7 +1,7 @@
 """The measurements beside the table of ratios: each command, run, with what it printed.
 
     make bench-further [ARGS='--only growth']
-    python -m benchmarks.further [--write docs/benchmarks.md] [--only growth] [--list]
+    python -m benchmarks.further [--write docs/benchmarks.md] [--only growth] [--looks 10000] [--list] [--trial]
 
 Growth of a compaction, what a partial one costs, planning of up to a million log files, the sensor's look.
 """
@@ -12,6 +12,7 @@ import argparse
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import put_into
@@ -19,15 +20,32 @@ from hudi_assets.home import project_root
 
 BEGIN, END = "<!-- further: begin -->", "<!-- further: end -->"
 _MANY = "python benchmarks/many_files.py"
-COMMANDS = (
-    "python -m benchmarks.growth --what records --rows 2000000",
-    "python -m benchmarks.growth --what partial --rows 2000000",
-    f"{_MANY} --buckets 10 --what limit,plan,publish",
-    f"{_MANY} --buckets 100 --what limit,plan,publish",
-    f"{_MANY} --buckets 1000 --what limit,plan --runs 2",
-    f"{_MANY} --buckets 10 --what limit,first_look,next_look",
-    f"{_MANY} --buckets 10 --looks 10000",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Rows of the tables that grow; buckets of a hundred partitions, with ten log files each; looks in a row."""
+
+    rows: int = 2_000_000
+    buckets: tuple[int, int, int] = (10, 100, 1000)
+    looks: int = 1_000
+
+
+TRIAL = Sizes(rows=20_000, buckets=(1, 2, 3), looks=20)
+
+
+def commands_of(sizes: Sizes) -> tuple[str, ...]:
+    """What is run, in this order."""
+    few, more, most = sizes.buckets
+    return (
+        f"python -m benchmarks.growth --what records --rows {sizes.rows}",
+        f"python -m benchmarks.growth --what partial --rows {sizes.rows}",
+        f"{_MANY} --buckets {few} --what limit,plan,publish",
+        f"{_MANY} --buckets {more} --what limit,plan,publish",
+        f"{_MANY} --buckets {most} --what limit,plan --runs 2",
+        f"{_MANY} --buckets {few} --what limit,first_look,next_look",
+        f"{_MANY} --buckets {few} --looks {sizes.looks}",
+    )
 
 
 def output_of(command: str) -> str:
@@ -44,8 +62,11 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="PAGE", help="a Markdown page with the marks in it")
     parser.add_argument("--only", default="", help="commands that contain this text")
     parser.add_argument("--list", action="store_true", help="print the commands, run none")
+    parser.add_argument("--looks", type=int, default=Sizes().looks, help="how often the same table is looked at")
+    parser.add_argument("--trial", action="store_true", help="small sizes, to see that each command works")
     asked = parser.parse_args()
-    commands = [command for command in COMMANDS if asked.only in command]
+    sizes = TRIAL if asked.trial else Sizes(looks=asked.looks)
+    commands = [command for command in commands_of(sizes) if asked.only in command]
     if asked.list:
         print("\n".join(commands))
         return

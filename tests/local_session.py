@@ -7,16 +7,14 @@ seam itself.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_assets.engine import spark as seam
-from hudi_assets.engine.writing import exchange
 
 
 class Frame:
@@ -74,34 +72,16 @@ def select(frame: Frame, names: Sequence[str]) -> Frame:
     return Frame(frame.table.select(list(names)))
 
 
-class LocalPacked:
-    """Stands for `exchange.Packed`: the pieces as Spark would carry them."""
-
-    def __init__(self, pieces: list[pa.RecordBatch], partitions: int) -> None:
-        found = [row["note"] for piece in pieces for row in piece.select(["note"]).to_pylist() if row["note"]]
-        self._sizes, notes = seam.unwrap(found[0])
-        self.notes = tuple(notes)
-        self._pieces = pa.Table.from_batches(pieces)
-        self._partitions = partitions
-
-    def run(self, work: exchange.Work) -> list[Any]:
-        if not self._sizes:
-            return []
-        homes, tasks = exchange.assign(self._sizes, self._partitions)
-        results = []
-        for number in range(tasks):
-            slots = pa.array([slot for slot, home in homes.items() if home == number], pa.int32())
-            here = pc.and_(pc.is_in(self._pieces["slot"], slots), pc.is_valid(self._pieces["data"]))
-            part = self._pieces.filter(here).select(["stream", "piece", "data"])
-            results.append(work(exchange.parcels_of(part.to_batches()), _Tokens.next(number)))
-        return results
+def session_of(frame: Frame) -> LocalSession:
+    return LocalSession()
 
 
-@contextmanager
-def packed(frame: Frame, pack: exchange.Pack) -> Iterator[LocalPacked]:
-    partitions = LocalSession().partitions
-    slots = exchange.SLOTS_PER_CORE * partitions
-    yield LocalPacked(list(exchange.packing(pack, iter(frame.table.to_batches()), slots, 0)), partitions)
+def scratch_folder(session: LocalSession) -> str:
+    return tempfile.gettempdir()
+
+
+def map_rows(frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Any]) -> list[Any]:
+    return [function(iter(frame.table.to_batches()))]
 
 
 def run_tasks(session: LocalSession, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
@@ -146,6 +126,9 @@ _REPLACED = (
     use_this_python,
     schema_of,
     select,
+    session_of,
+    scratch_folder,
+    map_rows,
     run_tasks,
     frame_from_tasks,
     parallelism,
@@ -158,5 +141,4 @@ def install(patch: Callable[[Any, str, Any], None] = setattr) -> LocalSession:
     """Put these functions in the seam's place (for good, unless `patch` undoes it) and give a session."""
     for function in _REPLACED:
         patch(seam, function.__name__, function)
-    patch(exchange, packed.__name__, packed)
     return LocalSession()

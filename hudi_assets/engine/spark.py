@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,14 +24,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
-from pyspark.util import PythonEvalType
 
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
+from hudi_assets.engine.spark_parquet import plain_files
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _RELATIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # Spark context → the class in TaskRelation.java
+# PythonEvalType.SQL_MAP_ARROW_ITER_UDF of 3.5 and 4: releases keep the class in different places.
+_MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
+_OUTCOME = pa.schema([("result", pa.binary())])
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -167,9 +172,8 @@ def frame_from_tasks(
 
 
 def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """As many rows: what a count asks for."""
-    nothing = pa.Array.from_buffers(pa.struct([]), len(rows), [None], children=[])
-    return pa.RecordBatch.from_struct_array(nothing)
+    """As many rows of one column of nulls: what a count asks for."""
+    return pa.RecordBatch.from_arrays([pa.nulls(len(rows), pa.bool_())], ["none"])
 
 
 def _pruned(
@@ -180,7 +184,7 @@ def _pruned(
     if relation is None:
         return None
     session: Any = spark
-    function: Any = UserDefinedFunction(run, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
     gateway = session.sparkContext._gateway
     arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
     arguments[0], arguments[1] = numbers._jdf, function._judf
@@ -227,6 +231,99 @@ def parquet_frame(spark: SparkSession, files: Sequence[str], schema: pa.Schema) 
     # Partition columns are in the files: values guessed from directory names must not shadow them.
     reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
     return reader.parquet(*files)
+
+
+# ------------------------------------------------------------------------------------------ rows on their way to tasks
+
+
+def session_of(frame: DataFrame) -> SparkSession:
+    """The session that a DataFrame is of."""
+    return frame.sparkSession
+
+
+def scratch_folder(spark: SparkSession) -> str | None:
+    """A folder that all workers reach, and that Spark deletes when it ends; None where they may be elsewhere."""
+    context: Any = spark.sparkContext
+    if not (context.master or "").startswith("local"):
+        return None
+    folder: str | None = getattr(context, "_temp_dir", None)
+    return folder
+
+
+def map_rows(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Result]) -> list[Result]:
+    """`function` on the rows of each partition of a DataFrame; its results in the order of the rows.
+
+    Plain Parquet files are read where `function` runs, in more parts than Spark would make of them.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _outcome(lambda _: function(iter(batches)))
+
+    return [unwrap(row["result"]) for row in _of_rows(frame, run, _OUTCOME).collect()]
+
+
+def _of_rows(frame: DataFrame, run: Callable[..., Iterator[pa.RecordBatch]], schema: pa.Schema) -> DataFrame:
+    """What `run` makes of the rows of each partition."""
+    session = frame.sparkSession
+    plain = plain_files(frame, schema_of(frame), parallelism(session))
+    if plain is None:
+        return frame.mapInArrow(run, spark_schema(schema))
+
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from run(plain.read(number))
+
+    return _one_partition_each(session, len(plain.tasks)).mapInArrow(read, spark_schema(schema))
+
+
+def _outcome(function: Callable[[Any], Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"result": [dumps(capture(function, None))]}, _OUTCOME)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Pieces that a pass over a DataFrame's rows left, kept by Spark. Their schema: `writing.pieces.PIECES`."""
+
+    _pieces: DataFrame
+
+    def notes(self) -> list[Any]:
+        """What was said of each partition, in no order."""
+        said = self._pieces.where("note is not null").select("note").collect()
+        return [unwrap(row["note"]) for row in said]
+
+    def to_tasks(
+        self, homes: Mapping[int, int], tasks: int, function: Callable[[Iterator[pa.RecordBatch]], Result]
+    ) -> list[Result]:
+        """`function` on the pieces (stream, piece, data) of each task; `homes`: slot → task."""
+        table = ", ".join(str(homes.get(slot, 0)) for slot in range(max(homes) + 1))
+        chosen = self._pieces.where("data is not null").selectExpr(
+            "slot", "stream", "piece", "data", f"element_at(array({table}), slot + 1) as home"
+        )
+        # By the number itself where Spark has that (4.1): its hash may send two homes to one task.
+        by_id = getattr(chosen, "repartitionById", None)
+        moved = by_id(tasks, "home") if by_id else chosen.repartition(tasks, "home")
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield _outcome(lambda _: function(iter(batches)))
+
+        rows = moved.select("stream", "piece", "data").mapInArrow(run, spark_schema(_OUTCOME)).collect()
+        return [unwrap(row["result"]) for row in rows]
+
+
+@contextmanager
+def carried(
+    frame: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
+) -> Iterator[Carried]:
+    """The pieces that `run` makes of each partition's rows: made once, whatever is done with them inside the block."""
+    pieces = _of_rows(frame, lambda batches: run(iter(batches)), schema).persist()
+    try:
+        yield Carried(pieces)
+    finally:
+        pieces.unpersist()
+
+
+# ------------------------------------------------------------------------------------------ in a worker
 
 
 def write_token() -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -14,46 +12,26 @@ import pyarrow as pa
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction.strategy import LogSummary
-from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.event_time import table_times
+from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.logs.reader import CommittedInstants, read_summary_from_headers, scan_summary
-from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile, Plan, State
+from hudi_assets.engine.logs.reader import CommittedInstants
+from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
 from hudi_assets.engine.schema import evolution
 from hudi_assets.engine.schema.schema_on_read import schema_on_read
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, TableConfig
+from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.file_view import FileView, GroupKey, build_view
 from hudi_assets.engine.slices.listing import DataFiles, parse, walk
-from hudi_assets.engine.storage import SCRATCH, FileInfo, Storage
-from hudi_assets.engine.timeline.commit_metadata import (
-    BATCH_ID,
-    EVENT_TIME,
-    GUARDED,
-    INTERNAL_SCHEMA,
-    SCHEMA,
-    CommitMetadata,
-    WriteStat,
-)
+from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
 from hudi_assets.engine.timeline.kept import Kept
-from hudi_assets.engine.timeline.memory import (
-    EventTimeMemory,
-    KeptMemory,
-    Memory,
-    newest_batches,
-    read_memory,
-    stated_logs,
-    write_memory,
-)
-from hudi_assets.engine.timeline.sealed import seal, unseal
+from hudi_assets.engine.timeline.memory import KeptMemory, read_memory
 from hudi_assets.engine.timeline.settled import read_settled
 
 META_COLUMNS = avro_schema.META_COLUMNS
-SUMMARIES = f"{SCRATCH}/event_times.json"
-# Archivers keep more completed writes than these, whatever their settings.
-_NEVER_ARCHIVED = 2
-
 
 # A process keeps what it decoded: in all so many write stats (some 600 bytes each), and log files of plans.
 COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.stats))
@@ -248,7 +226,7 @@ class TableState:
     def completion_of(self, instant: str) -> str | None:
         """When a write was completed; its own time where that is archived and not known any more; None: it is not."""
         known = self.timeline.completions.get(instant)
-        if known is not None or not self._archived(instant):
+        if known is not None or not self.timeline.is_archived(instant):
             return known
         return self.archived_completions.get(instant, instant)
 
@@ -295,20 +273,7 @@ class TableState:
     @cached_property
     def event_time_column(self) -> tuple[str, EventTimeUnit]:
         """The event-time column and its unit; `InvalidInput` where the settings name none that fits."""
-        name = self.config.event_time_field
-        if name is None:
-            raise InvalidInput(
-                f"The table names no event-time field ({EVENT_TIME_FIELD}).",
-                where=self.storage.base,
-                hint="Give one: --event-time-field, or event_time_field in the component's YAML.",
-            )
-        if name not in self.data_schema.names:
-            raise InvalidInput(
-                f"The table has no column {name!r} to take event times from.",
-                where=self.storage.base,
-                hint=f"It has: {', '.join(self.data_schema.names)}.",
-            )
-        return name, unit_of(self.data_schema.field(name).type, self.config.event_time_unit, name)
+        return table_times.event_time_column(self)
 
     @cached_property
     def event_time_tag(self) -> str:
@@ -319,180 +284,28 @@ class TableState:
     @cached_property
     def summaries(self) -> Mapping[str, LogSummary]:
         """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
-        stats = self._own_stats()
-        with suppress(OSError):  # a table that this process may only read keeps no memory
-            self.remember(newest=_NEVER_ARCHIVED)
-        found: dict[str, LogSummary] = {}
-        missing = []
-        for log in self.remaining_logs:
-            stat = stats.get(log.path) or stats.get(log.original)
-            # A file that grew since (HDFS-like appends) is not what its stat says.
-            if stat is not None and stat.size == log.size:
-                low, high = stat.min_event_time, stat.max_event_time
-                if low is not None and high is not None:
-                    found[log.path] = LogSummary(low, high, stat.num_deletes)
-                    continue
-            missing.append(log)
-        found |= self._scanned(missing)
-        return found
-
-    def _own_stats(self) -> Mapping[str, WriteStat]:
-        """Write stats of commits of ours: only those have event times of a known unit and meaning."""
-        bases = [s.base_instant for s in self.view.latest if s.log_files]
-        if not bases:
-            return {}
-        stats = self._remembered_stats()
-        oldest = min(bases)
-        for instant in self.timeline.completed(*WRITES):
-            if instant.timestamp >= oldest:
-                commit = self.commit(instant)
-                if commit.extra.get(EVENT_TIME) == self.event_time_tag:
-                    stats.update({stat.path: stat for stat in commit.stats if stat.log_version is not None})
-        return stats
-
-    def _remembered_stats(self) -> dict[str, WriteStat]:
-        """Write stats of archived commits of ours."""
-        oldest = self._kept_memory.oldest
-        if not oldest or not self._archived(oldest):
-            return {}
-        return {
-            path: WriteStat(
-                path=path,
-                partition=path.rpartition("/")[0],
-                file_id="",
-                prev_commit="",
-                size=log.size,
-                num_deletes=log.deletes,
-                min_event_time=log.min_event_time,
-                max_event_time=log.max_event_time,
-            )
-            for path, log in self._memory.of(self.event_time_tag).logs.items()
-            if self._archived(log.instant)
-        }
-
-    def _scanned(self, logs: list[LogFile]) -> dict[str, LogSummary]:
-        """Summaries from the log files themselves, kept beside the table: log files never change."""
-        if not logs:
-            return {}
-        column, unit = self.event_time_column
-        known = self._read_cache(column, unit)
-        fresh = 0
-        result = {}
-        for log in logs:
-            key = f"{log.original}:{log.size}"
-            if key not in known:
-                known[key] = scan_summary(self.storage, log.path, column, unit, self.config.ordering_field, self.schema)
-                fresh += 1
-            result[log.path] = known[key]
-        if fresh:
-            self._write_cache(column, unit, {f"{g.original}:{g.size}": result[g.path] for g in logs})
-        return result
-
-    def _read_cache(self, column: str, unit: EventTimeUnit) -> dict[str, LogSummary]:
-        try:
-            body = unseal(self.storage.read(SUMMARIES))
-            if body.get("column") != column or body.get("unit") != unit:
-                return {}
-            return {key: LogSummary(*value) for key, value in body["logs"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {}  # only a cache: what cannot be read is scanned again
-
-    def _write_cache(self, column: str, unit: EventTimeUnit, logs: Mapping[str, LogSummary]) -> None:
-        values = {
-            key: [s.min_event_time, s.max_event_time, s.deletes, s.rollbacks, s.reason, s.records]
-            for key, s in logs.items()
-        }
-        body = {"column": column, "unit": unit, "logs": values}
-        try:
-            self.storage.replace(SUMMARIES, seal(body))
-        except OSError:
-            return  # a table that this process may only read is scanned each time
-
-    def header_minimum(self, log: LogFile) -> int | None:
-        """The minimum event time that a log's own block headers state, epoch ms; reads no data."""
-        summary = read_summary_from_headers(self.storage, log.path, log.size)
-        return summary.min_event_time if summary else None
+        return table_times.summaries_of(self)
 
     @cached_property
     def last_threshold(self) -> tuple[str, int] | None:
         """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
-        if self.config.event_time_field is None:
-            return None
-        stated = self._stated_threshold()
-        if stated is not None or not self._kept_memory.thresholds:
-            return stated
-        remembered = self._kept_memory.thresholds.get(self.event_time_tag)
-        return remembered if remembered is not None and self._archived(remembered[0]) else None
+        return table_times.last_threshold_of(self)
 
-    def _stated_threshold(self) -> tuple[str, int] | None:
+    @cached_property
+    def stated_threshold(self) -> tuple[str, int] | None:
         """The same, of the active timeline alone."""
-        for instant in self.timeline.last_completed_first(Action.COMMIT):
-            commit = self.commit(instant)
-            threshold = commit.threshold if commit.extra.get(EVENT_TIME) == self.event_time_tag else None
-            if commit.threshold is None:
-                # Apache Hudi may have executed our plan: then only the plan knows.
-                plan = self.plan(instant.timestamp)
-                if plan is not None and plan.extra_metadata.get(EVENT_TIME) == self.event_time_tag:
-                    threshold = plan.threshold if plan.threshold != NO_THRESHOLD else None
-            if threshold is not None:
-                return instant.timestamp, threshold
-        return None
-
-    # -- what outlives the archiving of commits ---------------------------------------------------
+        return table_times.stated_threshold_of(self)
 
     @cached_property
-    def _memory(self) -> Memory:
-        return self._kept_memory.memory
-
-    @cached_property
-    def _kept_memory(self) -> KeptMemory:
+    def kept_memory(self) -> KeptMemory:
+        """What outlives the archiving of commits."""
         return read_memory(self.storage)
-
-    def _archived(self, timestamp: str) -> bool:
-        start = self.timeline.start
-        return start is not None and timestamp < start
 
     @property
     def archived_batches(self) -> Mapping[str, str]:
         """batch id → instant, of archived commits."""
-        return {batch: instant for batch, instant in self._memory.batches.items() if self._archived(instant)}
+        return table_times.archived_batches_of(self)
 
-    def remember(self, newest: int = 0) -> None:
-        """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
-        completed = self.timeline.completed(*WRITES)
-        settled = completed[: max(0, len(completed) - newest)]
-        if not settled:
-            return
-        made_from = self._made_from(settled)
-        if made_from == self._kept_memory.made_from:
-            return
-        memory = self._memory.only(self.timeline.is_committed)
-        batches = dict(memory.batches)
-        for instant in settled:
-            if batch := self.commit(instant).extra.get(BATCH_ID):
-                batches[batch] = instant.timestamp
-        columns = dict(memory.columns)
-        if self.config.event_time_field is not None:
-            columns[self.event_time_tag] = self._column_memory(settled, memory.of(self.event_time_tag))
-        kept = Memory(columns, newest_batches(batches))
-        write_memory(self.storage, kept, made_from)
-
-    def _made_from(self, settled: tuple[Instant, ...]) -> str:
-        """What a memory follows from: it stays the same while this does.
-
-        The log files that remain change only with the timeline, or where somebody puts back what was lost.
-        """
-        by_event_time = self.config.event_time_field is not None
-        files = (self.timeline_files[i.file_name] for i in settled)
-        commits = [(file.name, file.size, file.modified_ms) for file in files]
-        stated = (self.event_time_tag, self._stated_threshold()) if by_event_time else None
-        return hashlib.sha256(repr((commits, stated)).encode()).hexdigest()
-
-    def _column_memory(self, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
-        paths = {path for log in self.remaining_logs for path in (log.path, log.original)}
-        commits = ((i.timestamp, self.commit(i)) for i in settled)
-        logs = {path: log for path, log in before.logs.items() if path in paths}
-        logs |= stated_logs(commits, self.event_time_tag, paths)
-        stated = self._stated_threshold()
-        is_settled = stated is not None and stated[0] <= settled[-1].timestamp
-        return EventTimeMemory(stated if is_settled else before.threshold, logs)
+    def remember(self) -> None:
+        """Keep what the completed writes state beyond their archiving."""
+        table_times.remember(self)

@@ -43,6 +43,12 @@ class FileInfo(NamedTuple):
     links: int = 1
     modified_ms: int = 0
 
+    @classmethod
+    def of(cls, path: str, link_target: str | None, stat: os.stat_result) -> FileInfo:
+        """By what the system says of a file; made without names of arguments, as there may be a million."""
+        modified_ms = stat.st_mtime_ns // 1_000_000
+        return tuple.__new__(cls, (path, stat.st_size, link_target, stat.st_ino, stat.st_nlink, modified_ms))
+
     @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
@@ -153,8 +159,7 @@ class LocalStorage:
                     if error.errno == errno.ELOOP:
                         continue  # a symbolic link to itself is no file
                     raise
-                modified = stat.st_mtime_ns // 1_000_000
-                files.append(FileInfo(path, stat.st_size, link, stat.st_ino, stat.st_nlink, modified))
+                files.append(FileInfo.of(path, link, stat))
         folders.sort()
         return files, folders
 

@@ -1,10 +1,18 @@
-"""A storage that dies: before or after its n-th changing operation, and for good from then on."""
+"""A storage that dies: before or after its n-th changing operation, and for good from then on.
+
+`faults` lets an action die at every one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
+import pytest
+
+from hudi_assets.engine import HudiTable
 from hudi_assets.engine.storage import LocalStorage
 
 _CHANGING = ("create", "replace", "open_new", "hard_link", "symlink", "own", "copy", "delete", "delete_tree")
@@ -63,3 +71,24 @@ class DyingStorage:
             return result
 
         return call
+
+
+def dying(path: Path, n: int | None = None, *, after: bool = False) -> tuple[HudiTable, DyingStorage]:
+    """The table on a storage that dies, and that storage."""
+    storage: Any = DyingStorage(str(path), n, after=after)
+    return HudiTable(storage, HudiTable.open(str(path)).config), storage
+
+
+def faults(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[Path, str]]:
+    """A copy of the table (links kept) for each fault, after `action` died there; and what it died of."""
+    table, storage = dying(shutil.copytree(path, tmp_path / "rehearsal", symlinks=True))
+    action(table)
+    assert len(storage.operations) >= 2
+    for n, operation in enumerate(storage.operations, 1):
+        for after in (False, True):
+            copy = shutil.copytree(path, tmp_path / f"fault-{n}-{after}", symlinks=True)
+            victim, _ = dying(copy, n, after=after)
+            with pytest.raises(Crash):
+                action(victim)
+            yield copy, f"operation {n} ({operation}), {'after' if after else 'before'}"
+            shutil.rmtree(copy)

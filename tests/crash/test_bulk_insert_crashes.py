@@ -9,8 +9,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.queries.query import read_task
-from tests.crash.test_crashes import faults, no_strays, snapshot
-from tests.crash.test_lookup_crashes import SCHEMA, batch
+from tests.crash.faulty import faults
+from tests.crash.tables import no_strays, snapshot
+from tests.crash.test_lookup_crashes import batch, new_table
 from tests.local_session import LocalSession
 from tests.metadata_tables import switch_on
 
@@ -19,15 +20,7 @@ from tests.metadata_tables import switch_on
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Partition a has rows in log files; partitions b and c are not there yet."""
     path = tmp_path / "table"
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        partition_fields=["p"],
-        buckets=2,
-        table_version=request.param,
-    )
+    table = new_table(path, request.param, buckets=2)
     table.upsert(session, batch(session, 1, (1, 10, "a"), (2, 20, "a")))  # type: ignore[arg-type]
     return path
 
@@ -69,16 +62,7 @@ def make_with_metadata_table(session: LocalSession, path: Path, tmp_path: Path) 
     """The same table, written with a metadata table from its first row on."""
     version = HudiTable.open(str(path)).config.table_version
     made = tmp_path / "with-metadata-table"
-    created = HudiTable.create(
-        str(made),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        partition_fields=["p"],
-        buckets=2,
-        table_version=version,
-    )
-    switch_on(created)
+    switch_on(new_table(made, version, buckets=2))
     table = HudiTable.open(str(made))
     table.upsert(session, batch(session, 1, (1, 10, "a"), (2, 20, "a")))  # type: ignore[arg-type]
     return made

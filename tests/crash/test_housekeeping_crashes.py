@@ -4,23 +4,20 @@ next run ends where one without a crash would have."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.model import NothingToDo, Plan
+from hudi_assets.engine.model import NothingToDo
 from hudi_assets.engine.queries.query import read_task
-from tests.crash.faulty import Crash, DyingStorage
+from tests.crash.faulty import faults
+from tests.crash.tables import SCHEMA, at, new_table, planned
 from tests.local_session import LocalSession
 
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
-SETTINGS = "hoodie.keep.min.commits=3\nhoodie.keep.max.commits=4\nhoodie.cleaner.commits.retained=1\n"
+SETTINGS = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.cleaner.commits.retained": "1"}
 Answer = tuple[tuple[object, ...], ...]
 Answers = dict[str, Answer]
 
@@ -30,52 +27,17 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
     """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
     path = tmp_path / "table"
     layered = request.param.startswith("version")
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        clock="commit",
-        data_latency="1s",
-        table_version=int(request.param[-1]) if layered else 6,
-    )
-    properties = path / ".hoodie/hoodie.properties"
-    own = "hudi_assets.query.grace=0s\n" if layered else f"hudi_assets.carry.over={request.param}\n"
-    properties.write_text(properties.read_text() + SETTINGS + own)
-    table = HudiTable.open(str(path))
+    own = {"hudi_assets.query.grace": "0s"} if layered else {"hudi_assets.carry.over": request.param}
+    table = new_table(path, int(request.param[-1]) if layered else 6, **SETTINGS, **own)
     for number, (ts, threshold) in enumerate([(1_000, 0), (5_000, 2_000), (9_000, 6_000)]):
         for part in range(2):
             rows = [
                 {"id": i, "ts": ts + 500 * part + i, "v": number * 10 + part} for i in range(part * 2, part * 2 + 6)
             ]
-            at = datetime.fromtimestamp((ts + 2_000) / 1000, UTC)
-            table.upsert(session, session.rows(rows, SCHEMA), clock_time=at, batch_id=f"{number}-{part}")
+            table.upsert(session, session.rows(rows, SCHEMA), clock_time=at(ts + 2_000), batch_id=f"{number}-{part}")
         if threshold:
-            plan = table.plan_compaction(threshold=threshold)
-            assert isinstance(plan, Plan)
-            table.execute_compaction(session, plan.instant)
+            table.execute_compaction(session, planned(table, threshold).instant)
     return path
-
-
-def dying(path: Path, n: int | None, *, after: bool = False) -> tuple[HudiTable, DyingStorage]:
-    storage = DyingStorage(str(path), n, after=after)
-    return HudiTable(storage, HudiTable.open(str(path)).config), storage
-
-
-def faults(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[Path, str]]:
-    """A copy of the table (links kept) for each fault, after `action` died there; and what it died of."""
-    rehearsal = Path(shutil.copytree(path, tmp_path / "rehearsal", symlinks=True))
-    table, storage = dying(rehearsal, None)
-    action(table)
-    assert len(storage.operations) >= 2
-    for n in range(1, len(storage.operations) + 1):
-        for after in (False, True):
-            copy = Path(shutil.copytree(path, tmp_path / f"fault-{n}-{after}", symlinks=True))
-            victim, _ = dying(copy, n, after=after)
-            with pytest.raises(Crash):
-                action(victim)
-            yield copy, f"operation {n} ({storage.operations[n - 1]}), {'after' if after else 'before'}"
 
 
 def answers(table: HudiTable, instants: list[str]) -> Answers:

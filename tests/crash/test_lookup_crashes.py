@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from tests.crash.test_crashes import faults, no_strays, snapshot
+from tests.crash.faulty import faults
+from tests.crash.tables import no_strays, snapshot
 from tests.local_session import LocalSession
 from tests.other_index import of_index
 
@@ -20,19 +21,23 @@ def batch(session: LocalSession, v: int, *rows: tuple[int, int, str]) -> object:
     return session.rows([{"id": i, "ts": ts, "v": v, "p": p} for i, ts, p in rows], SCHEMA)
 
 
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
-def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Partition a: a file group with a log file; partition b: a small file."""
-    path = tmp_path / "table"
-    created = HudiTable.create(
+def new_table(path: Path, version: int, *, buckets: int = 4) -> HudiTable:
+    return HudiTable.create(
         str(path),
         SCHEMA,
         record_key=["id"],
         ordering_field="ts",
         partition_fields=["p"],
-        table_version=request.param,
+        buckets=buckets,
+        table_version=version,
     )
-    table = of_index(created, "SIMPLE", **{"hoodie.index.bloom.num_entries": "20"})
+
+
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
+def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Partition a: a file group with a log file; partition b: a small file."""
+    path = tmp_path / "table"
+    table = of_index(new_table(path, request.param), "SIMPLE", **{"hoodie.index.bloom.num_entries": "20"})
     table.upsert(session, batch(session, 1, (1, 10, "a"), (2, 20, "a"), (3, 30, "b")))  # type: ignore[arg-type]
     table.upsert(session, batch(session, 2, (1, 40, "a")))  # type: ignore[arg-type]
     return path

@@ -6,14 +6,11 @@ At each fault the table is read *through* the metadata table, as Hudi's readers 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
@@ -24,20 +21,26 @@ from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
 from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
 from hudi_assets.engine.metadata_table.records import PARTITION_LIST_KEY, partition_path
 from hudi_assets.engine.metadata_table.slices import files_slice
-from hudi_assets.engine.model import Action, Plan
+from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import read_task, snapshot_tasks
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
-from tests.crash.faulty import Crash, DyingStorage
-from tests.local_session import Frame
+from tests.crash import faulty
+from tests.crash.tables import (
+    SCHEMA,
+    Rows,
+    new_table,
+    on_timeline,
+    planned,
+    rows_of,
+    with_properties,
+    write,
+    write_batches,
+)
 from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on
 
-THRESHOLD = 2_000
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
 # So many that both file groups of column_stats surely get entries: each run has the same operations.
 INDEXED = (*META_COLUMNS, *SCHEMA.names)
-Rows = set[tuple[int, int, int]]
-BATCHES = ((0, 1_000), (2, 1_500), (4, 9_000))
 
 
 class OldRules(ValidInstants):
@@ -55,23 +58,6 @@ class OldRules(ValidInstants):
 RULES = (ValidInstants, OldRules)
 
 
-def batch(first: int, ts: int) -> Any:
-    rows = [{"id": i, "ts": ts + i, "v": i * 10 + ts} for i in range(first, first + 6)]
-    return Frame(pa.Table.from_pylist(rows, SCHEMA))
-
-
-def write(table: HudiTable, session: Any, first: int, ts: int) -> str:
-    instant = table.upsert(session, batch(first, ts), clock_time=datetime.fromtimestamp(ts / 1000 + 1, UTC)).instant
-    assert instant is not None
-    return instant
-
-
-def rows_of(state: TableState) -> Rows:
-    rows = [(r["id"], r["ts"], r["v"]) for t in snapshot_tasks(state) for b in read_task(t) for r in b.to_pylist()]
-    assert len(rows) == len({row[0] for row in rows})
-    return set(rows)
-
-
 def through_metadata_table(table: HudiTable, rules: type[ValidInstants]) -> Rows:
     """The snapshot that a reader gets which believes the metadata table instead of listing."""
     state = table.state()
@@ -84,35 +70,26 @@ def through_metadata_table(table: HudiTable, rules: type[ValidInstants]) -> Rows
             listing[folder] = [FileInfo(f"{folder}/{name}".lstrip("/"), size) for name, size in record.present.items()]
     seen = replace(state)
     seen.__dict__["listing"] = listing
-    return rows_of(seen)
+    return _rows_of(seen)
+
+
+def _rows_of(state: TableState) -> Rows:
+    return rows_of([batch for task in snapshot_tasks(state) for batch in read_task(task)])
 
 
 def snapshot(table: HudiTable) -> Rows:
     """As it is listed; through the metadata table it is the same."""
-    rows = rows_of(table.state())
+    rows = _rows_of(table.state())
     for rules in RULES if table.config.table_version == 6 else RULES[:1]:
         assert through_metadata_table(table, rules) == rows, rules
     return rows
 
 
 def create(path: Path, version: int = 6, properties: Mapping[str, str] | None = None) -> HudiTable:
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        clock="commit",
-        data_latency="1s",
-        table_version=version,
-    )
+    table = new_table(path, version)
     # On version 6 the files partition alone; on 8 and 9 column statistics of base files too.
     switch_on(table, *([] if version == 6 else [COLUMN_STATS]), indexed=None if version == 6 else INDEXED)
-    properties = {"hudi_assets.query.grace": "0s", **(properties or {})}
-    text = "".join(f"{key}={value}\n" for key, value in properties.items())
-    file = path / ".hoodie/hoodie.properties"
-    file.write_text(file.read_text() + text)
-    return HudiTable.open(str(path))
+    return with_properties(table, {"hudi_assets.query.grace": "0s", **(properties or {})})
 
 
 @pytest.fixture(params=[6, *(pytest.param(v, marks=pytest.mark.slow) for v in (8, 9))])
@@ -124,18 +101,10 @@ def version(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def path(session: Any, tmp_path: Path, version: int) -> Path:
     """Two file groups with three log files each: two to compact at THRESHOLD, one remains."""
-    path = tmp_path / "table"
-    table = create(path, version)
-    for first, ts in BATCHES:
-        write(table, session, first, ts)
+    table = create(tmp_path / "table", version)
+    path = write_batches(table, session)
     assert in_metadata_table(table) == on_disk(table)
     return path
-
-
-def planned(table: HudiTable) -> Plan:
-    plan = table.plan_compaction(threshold=THRESHOLD)
-    assert isinstance(plan, Plan)
-    return plan
 
 
 def faults(
@@ -145,20 +114,11 @@ def faults(
 
     `writes`: the action changes the metadata table.
     """
-    rehearsal = shutil.copytree(path, tmp_path / "rehearsal")
-    storage = DyingStorage(str(rehearsal))
-    action(HudiTable(storage, HudiTable.open(str(rehearsal)).config))
-    written = any(ROOT in operation for operation in storage.operations)
+    written = False
+    for copy, where in faulty.faults(path, tmp_path, action):
+        written |= ROOT in where
+        yield HudiTable.open(str(copy)), where
     assert written == writes, "the metadata table was not written"
-    for n in range(1, len(storage.operations) + 1):
-        for after in (False, True):
-            copy = shutil.copytree(path, tmp_path / f"fault-{n}-{after}")
-            victim = HudiTable(DyingStorage(str(copy), n, after=after), HudiTable.open(str(copy)).config)
-            with pytest.raises(Crash):
-                action(victim)
-            where = f"operation {n} ({storage.operations[n - 1]}), {'after' if after else 'before'}"
-            yield HudiTable.open(str(copy)), where
-            shutil.rmtree(copy)
 
 
 def is_true(table: HudiTable, where: str) -> None:
@@ -216,10 +176,6 @@ def test_execution(session: Any, path: Path, tmp_path: Path) -> None:
         is_true(victim, where)
 
 
-def _on_timeline(table: HudiTable, instant: str) -> bool:
-    return any(i.timestamp == instant for i in table.state().timeline.instants)
-
-
 def test_rollback_of_a_commit(session: Any, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     before = snapshot(table)
@@ -228,7 +184,7 @@ def test_rollback_of_a_commit(session: Any, path: Path, tmp_path: Path) -> None:
     for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
         assert snapshot(victim) in (before, with_it), where
         victim.recover()
-        if _on_timeline(victim, newest):
+        if on_timeline(victim, newest):
             victim.rollback(newest)
         assert snapshot(victim) == before, where
         is_true(victim, where)
@@ -244,7 +200,7 @@ def test_rollback_of_a_commit_that_the_metadata_table_has_compacted(session: Any
     _compact_metadata_table(table)
     for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
         victim.recover()
-        if _on_timeline(victim, newest):
+        if on_timeline(victim, newest):
             victim.rollback(newest)
         assert snapshot(victim) == before, where
         is_true(victim, where)
@@ -266,7 +222,7 @@ def test_rollback_of_a_compaction(session: Any, path: Path, tmp_path: Path) -> N
     for victim, where in faults(path, tmp_path, lambda t: t.rollback(plan.instant)):
         assert snapshot(victim) == before, where
         victim.recover()
-        if _on_timeline(victim, plan.instant):
+        if on_timeline(victim, plan.instant):
             victim.rollback(plan.instant)
         assert snapshot(victim) == before, where
         is_true(victim, where)
@@ -321,8 +277,7 @@ def test_restore(session: Any, path: Path, tmp_path: Path) -> None:
 def test_write_that_compacts_the_metadata_table(session: Any, tmp_path: Path, version: int) -> None:
     path = tmp_path / "table"
     table = create(path, version, {"hoodie.metadata.compact.max.delta.commits": "2"})
-    for first, ts in BATCHES:
-        write(table, session, first, ts)
+    write_batches(table, session)
     before = snapshot(table)
     for victim, where in faults(path, tmp_path, lambda t: write(t, session, 4, 9_500)):
         seen = snapshot(victim)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
-from tests.crash.faulty import DyingStorage
-from tests.crash.test_housekeeping_crashes import SCHEMA, faults, path
+from tests.crash.faulty import DyingStorage, faults
+from tests.crash.tables import SCHEMA, at
+from tests.crash.test_housekeeping_crashes import path
 from tests.local_session import LocalSession
 
 __all__ = ["path"]  # the fixture
@@ -67,7 +67,7 @@ def test_a_write_is_noticed_once_its_heartbeat_is_cold(path: Path, tmp_path: Pat
     rows = session.rows([{"id": 1, "ts": 9_900, "v": 1}], SCHEMA)
 
     def write(table: HudiTable) -> object:
-        return table.upsert(session, rows, clock_time=datetime.fromtimestamp(12, UTC))  # type: ignore[arg-type]
+        return table.upsert(session, rows, clock_time=at(12_000))  # type: ignore[arg-type]
 
     noticed = 0
     for folder, died in faults(path, tmp_path, write):

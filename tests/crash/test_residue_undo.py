@@ -10,25 +10,20 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Plan
-from tests.crash.faulty import Crash, DyingStorage
-from tests.crash.test_residue_crashes import THRESHOLD, residue_logs, snapshot
-from tests.crash.test_residue_crashes import path as path
+from tests.crash.faulty import Crash, dying
+from tests.crash.tables import planned, snapshot
+from tests.crash.test_residue_crashes import path, residue_logs
 
-
-def planned(table: HudiTable) -> Plan:
-    plan = table.plan_compaction(threshold=THRESHOLD)
-    assert isinstance(plan, Plan)
-    return plan
+__all__ = ["path"]  # the fixture
 
 
 def dies_before_its_commit(path: Path, session: Any, plan: Plan) -> None:
     rehearsal = Path(shutil.copytree(path, path.with_name("rehearsal")))
-    storage = DyingStorage(str(rehearsal))
-    config = HudiTable.open(str(path)).config
-    HudiTable(storage, config).execute_compaction(session, plan.instant)
+    victim, storage = dying(rehearsal)
+    victim.execute_compaction(session, plan.instant)
     last = next(n for n, op in enumerate(storage.operations, 1) if op.endswith(f"{plan.instant}.commit"))
     with pytest.raises(Crash):
-        HudiTable(DyingStorage(str(path), last), config).execute_compaction(session, plan.instant)
+        dying(path, last)[0].execute_compaction(session, plan.instant)
     assert residue_logs(path)
 
 

@@ -6,106 +6,26 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
-from hudi_assets.engine.queries.query import read_task
-from hudi_assets.engine.storage import LocalStorage
-from tests.crash.faulty import Crash, DyingStorage
-from tests.local_session import Frame
-
-THRESHOLD = 2_000
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
-Row = tuple[int, int, int]
-Rows = set[Row]
+from tests.crash.faulty import Crash, dying, faults
+from tests.crash.tables import Rows, no_strays, on_timeline, planned, snapshot, with_properties, write
 
 
-def batch(first: int, ts: int) -> Any:
-    rows = [{"id": i, "ts": ts + i, "v": i * 10 + ts} for i in range(first, first + 6)]
-    return Frame(pa.Table.from_pylist(rows, SCHEMA))
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def write(table: HudiTable, session: Any, first: int, ts: int) -> str:
-    instant = table.upsert(session, batch(first, ts), clock_time=at(ts + 1_000)).instant
-    assert instant is not None
-    return instant
-
-
-def snapshot(table: HudiTable) -> Rows:
-    rows = [(r["id"], r["ts"], r["v"]) for t in table.snapshot_tasks() for b in read_task(t) for r in b.to_pylist()]
-    assert len(rows) == len({row[0] for row in rows})
-    return set(rows)
-
-
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
-def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A table of the version that the parameter says."""
-    return create(tmp_path / "table", session, request.param)
-
-
-def create(path: Path, session: Any, version: int) -> Path:
-    """Two file groups with three log files each: two to compact at THRESHOLD, one that remains."""
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        clock="commit",
-        data_latency="1s",
-        table_version=version,
-    )
-    for number, ts in enumerate((1_000, 1_500, 9_000)):
-        write(table, session, number * 2, ts)
-    return path
-
-
-def planned(table: HudiTable, threshold: int = THRESHOLD) -> Plan:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan)
-    return plan
-
-
-def faults(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:
+def dead(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:
     """The table after `action` died in it, for each fault; and what it died of."""
-    rehearsal = shutil.copytree(path, tmp_path / "rehearsal")
-    storage = DyingStorage(str(rehearsal))
-    action(HudiTable(storage, HudiTable.open(str(rehearsal)).config))
-    assert len(storage.operations) > 3
-    for n in range(1, len(storage.operations) + 1):
-        for after in (False, True):
-            copy = shutil.copytree(path, tmp_path / f"fault-{n}-{after}")
-            victim = HudiTable(DyingStorage(str(copy), n, after=after), HudiTable.open(str(copy)).config)
-            with pytest.raises(Crash):
-                action(victim)
-            yield (
-                HudiTable.open(str(copy)),
-                f"operation {n} ({storage.operations[n - 1]}), {'after' if after else 'before'}",
-            )
-            shutil.rmtree(copy)
+    return ((HudiTable.open(str(copy)), where) for copy, where in faults(path, tmp_path, action))
 
 
 def is_clean(table: HudiTable, where: str) -> None:
     """Nothing is pending but compactions, every file belongs to a slice, no marker or guard is left."""
+    no_strays(table, where)
     state = table.state()
-    shown = {f.path for s in state.view.groups.values() for x in s for f in x.log_files}
-    shown |= {x.base_file.path for s in state.view.groups.values() for x in s if x.base_file}
-    on_disk = {f.path for files in state.listing.values() for f in files if not f.name.startswith(".hoodie")}
-    assert on_disk == shown, where
-    if not state.layout.carries_logs_over:  # there a log file is of the instant in its name
-        dead = [log.path for log in state.remaining_logs if log.base_instant not in state.committed]
-        assert dead == [], where
-    assert LocalStorage(table.path).list_directories(".hoodie/.temp") == [], where
     assert state.guards == frozenset(), where
     assert {i.action for i in state.timeline.instants if not i.is_completed} <= {"compaction"}, where
 
@@ -116,12 +36,12 @@ def test_rollback_of_a_commit(session: Any, path: Path, tmp_path: Path) -> None:
     newest = write(table, session, 4, 9_500)  # a log file more in both groups
     with_it = snapshot(table)
     assert with_it != before
-    for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
+    for victim, where in dead(path, tmp_path, lambda t: t.rollback(newest)):
         assert snapshot(victim) in (before, with_it), where
         began = bool(victim.state().timeline.pending(Action.ROLLBACK))
         victim.recover()
-        assert snapshot(victim) == (before if began or not _on_timeline(victim, newest) else with_it), where
-        if _on_timeline(victim, newest):
+        assert snapshot(victim) == (before if began or not on_timeline(victim, newest) else with_it), where
+        if on_timeline(victim, newest):
             victim.rollback(newest)
         is_clean(victim, where)
         assert snapshot(victim) == before, where
@@ -129,16 +49,12 @@ def test_rollback_of_a_commit(session: Any, path: Path, tmp_path: Path) -> None:
         assert snapshot(victim) == with_it, where
 
 
-def _on_timeline(table: HudiTable, instant: str) -> bool:
-    return any(i.timestamp == instant for i in table.state().timeline.instants)
-
-
 def test_next_write_finishes_a_rollback(session: Any, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     before = snapshot(table)
     newest = write(table, session, 4, 9_500)
-    for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
-        gone = not _on_timeline(victim, newest) or victim.state().timeline.pending(Action.ROLLBACK)
+    for victim, where in dead(path, tmp_path, lambda t: t.rollback(newest)):
+        gone = not on_timeline(victim, newest) or victim.state().timeline.pending(Action.ROLLBACK)
         write(victim, session, 20, 9_800)
         rows = {r for r in snapshot(victim) if r[0] < 20}
         assert (rows == before) == bool(gone), where
@@ -147,8 +63,7 @@ def test_next_write_finishes_a_rollback(session: Any, path: Path, tmp_path: Path
 
 def test_rollback_of_an_unfinished_write(session: Any, path: Path, tmp_path: Path) -> None:
     before = snapshot(HudiTable.open(str(path)))
-    storage = DyingStorage(str(path), None)
-    rehearsal = HudiTable(storage, HudiTable.open(str(path)).config)
+    rehearsal = HudiTable.open(str(path))
     newest = write(rehearsal, session, 4, 9_500)
     state = rehearsal.state()
     (commit,) = (i for i in state.timeline.completed(Action.DELTA_COMMIT) if i.timestamp == newest)
@@ -161,10 +76,10 @@ def test_rollback_of_an_unfinished_write(session: Any, path: Path, tmp_path: Pat
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
     assert snapshot(HudiTable.open(str(path))) == before
-    for victim, where in faults(path, tmp_path, lambda t: t.rollback(newest)):
+    for victim, where in dead(path, tmp_path, lambda t: t.rollback(newest)):
         assert snapshot(victim) == before, where
         victim.recover()
-        assert not _on_timeline(victim, newest), where
+        assert not on_timeline(victim, newest), where
         is_clean(victim, where)
 
 
@@ -173,14 +88,14 @@ def test_rollback_of_an_attempt(session: Any, path: Path, tmp_path: Path) -> Non
     before = snapshot(table)
     plan = planned(table)
     rehearsal = Path(shutil.copytree(path, tmp_path / "executed"))
-    storage = DyingStorage(str(rehearsal))
-    HudiTable(storage, table.config).execute_compaction(session, plan.instant)
+    victim, storage = dying(rehearsal)
+    victim.execute_compaction(session, plan.instant)
     commits = (n for n, op in enumerate(storage.operations, 1) if f"/{plan.instant}" in op and op.endswith(".commit"))
     last = next(commits)
     with pytest.raises(Crash):
-        HudiTable(DyingStorage(str(path), last), table.config).execute_compaction(session, plan.instant)
+        dying(path, last)[0].execute_compaction(session, plan.instant)
     assert list(path.glob("*.parquet")), "nothing was left to roll back"
-    for victim, where in faults(path, tmp_path, lambda t: t.rollback(plan.instant)):
+    for victim, where in dead(path, tmp_path, lambda t: t.rollback(plan.instant)):
         assert snapshot(victim) == before, where
         victim.recover()
         if victim.state().timeline.pending_compactions[0].state == "inflight":
@@ -198,11 +113,11 @@ def test_rollback_of_a_compaction(session: Any, path: Path, tmp_path: Path) -> N
     before = snapshot(table)
     plan = planned(table)
     table.execute_compaction(session, plan.instant)
-    for victim, where in faults(path, tmp_path, lambda t: t.rollback(plan.instant)):
+    for victim, where in dead(path, tmp_path, lambda t: t.rollback(plan.instant)):
         assert snapshot(victim) == before, where
         victim.recover()
         assert snapshot(victim) == before, where
-        if _on_timeline(victim, plan.instant):
+        if on_timeline(victim, plan.instant):
             victim.rollback(plan.instant)
         is_clean(victim, where)
         again = planned(victim)
@@ -214,12 +129,10 @@ def test_rollback_of_a_compaction(session: Any, path: Path, tmp_path: Path) -> N
     ("path", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (9, "auto")], indirect=["path"]
 )
 def test_unschedule(session: Any, path: Path, tmp_path: Path, mode: str) -> None:
-    properties = path / ".hoodie/hoodie.properties"
-    properties.write_text(properties.read_text() + f"hudi_assets.carry.over={mode}\n")
-    table = HudiTable.open(str(path))
+    table = with_properties(HudiTable.open(str(path)), {"hudi_assets.carry.over": mode})
     before = snapshot(table)
     plan = planned(table)
-    for victim, where in faults(path, tmp_path, lambda t: t.unschedule(plan.instant)):
+    for victim, where in dead(path, tmp_path, lambda t: t.unschedule(plan.instant)):
         assert snapshot(victim) == before, where
         victim.recover()
         assert snapshot(victim) == before, where
@@ -255,7 +168,7 @@ def test_restore(session: Any, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     states = _history(table, session)
     savepoint = table.savepoints()[0]
-    for victim, where in faults(path, tmp_path, lambda t: t.restore(savepoint)):
+    for victim, where in dead(path, tmp_path, lambda t: t.restore(savepoint)):
         assert snapshot(victim) in states, where
         began = bool(victim.state().timeline.pending(Action.RESTORE))
         victim.recover()
@@ -275,7 +188,7 @@ def test_next_write_finishes_a_restore(session: Any, path: Path, tmp_path: Path)
     table = HudiTable.open(str(path))
     states = _history(table, session)
     savepoint = table.savepoints()[0]
-    for victim, where in faults(path, tmp_path, lambda t: t.restore(savepoint)):
+    for victim, where in dead(path, tmp_path, lambda t: t.restore(savepoint)):
         restored = bool(victim.state().timeline.pending(Action.RESTORE)) or snapshot(victim) == states[0]
         write(victim, session, 50, 9_900)
         rows = {row for row in snapshot(victim) if row[0] < 50}

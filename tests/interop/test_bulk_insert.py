@@ -13,8 +13,8 @@ from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.timeline.publish import Publisher
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
+from tests.interop.beside import SETTINGS, Beside, frame
 from tests.interop.tables import START, Shape, hudi_options, rows
-from tests.interop.test_metadata_table import SETTINGS, Beside, frame
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(1800)]
 

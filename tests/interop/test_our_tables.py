@@ -69,8 +69,9 @@ def test_every_reader_agrees_after_every_step(shape: Shape, path: Path, readers:
     assert last["snapshot"] == last["read_optimized"]
 
 
-@pytest.mark.parametrize("release", ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("log_block_format", ["parquet", pytest.param("avro", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["0.15.0", "1.2.0"])
+@pytest.mark.parametrize("log_block_format", ["parquet", "avro"])
 def test_time_travel_and_incremental_do_not_change(
     release: str, log_block_format: str, path: Path, readers: Readers
 ) -> None:

@@ -144,9 +144,8 @@ CASES = [
     pytest.param(
         {"hoodie.write.table.version": "9", "hoodie.logfile.data.block.format": "parquet"},
         id="v9-parquet-logs",
-        marks=pytest.mark.slow,
     ),
-    pytest.param({"hoodie.write.table.version": "8"}, id="v8-avro-logs", marks=pytest.mark.slow),
+    pytest.param({"hoodie.write.table.version": "8"}, id="v8-avro-logs"),
     pytest.param(
         {
             "hoodie.write.table.version": "9",
@@ -154,11 +153,11 @@ CASES = [
             "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
         },
         id="v9-commit-time",
-        marks=pytest.mark.slow,
     ),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", CASES)
 def test_hudi_s_table(more: dict[str, str], path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
     options = hudi_options(name="t") | more

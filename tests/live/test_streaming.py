@@ -1,7 +1,8 @@
 """Apache Hudi's streaming sink commits every few seconds, its cleaner and archiver on, while our sensor compacts.
 
-MINUTES=10 by `make test-live`; one minute otherwise. Nothing is lost or doubled, at random moments and at the end; the
-freshness advances, and at every look the read-optimized view holds what was ingested up to it.
+MINUTES=10 by `make test-live`; one minute otherwise, and more where a busy machine has shown too little by then.
+Nothing is lost or doubled, at random moments and at the end; the freshness advances, and at every look the
+read-optimized view holds what was ingested up to it.
 """
 
 from __future__ import annotations
@@ -101,13 +102,18 @@ def writing(release: str, folder: Path, options: Mapping[str, str]) -> Iterator[
         writer.stop()
 
 
+# So much longer a run may take until it has shown something, on a machine that is busy with other work.
+_PATIENCE_S = 240
+COMPACTIONS, LONG_READS = 3, 1
+
+
 def live(maintenance: Maintenance, watch: Watch, seconds: float) -> None:
-    """Ticks, and looks in between, for so long."""
+    """Ticks, and looks in between, for so long, or until there is enough to judge by."""
     chance = random.Random(7)
     end = time.monotonic() + seconds
     hold = grace_s(seconds)
     counts = watch.counts
-    while time.monotonic() < end:
+    while time.monotonic() < end or (not enough(watch, seconds) and time.monotonic() < end + _PATIENCE_S):
         watch.writer.check_alive()
         watch.table = maintenance.table()
         done = maintenance.tick()
@@ -124,6 +130,14 @@ def live(maintenance: Maintenance, watch: Watch, seconds: float) -> None:
             time.sleep(chance.uniform(0, 1.5))
             look()
         watch.long_read(hold)
+
+
+def enough(watch: Watch, seconds: float) -> bool:
+    """True where the run has seen compactions, long reads, and the freshness advance by half its time."""
+    counts = watch.counts
+    moved = counts.freshness[-1] - counts.freshness[0] if counts.freshness else 0
+    seen = counts.compactions >= COMPACTIONS and counts.long_reads >= LONG_READS
+    return seen and moved > seconds * 1000 / 2
 
 
 def test_0_15_0_with_the_shared_lock(tmp_path: Path, session: LocalSession, seconds: float) -> None:
@@ -176,7 +190,4 @@ def finish(watch: Watch, release: str, seconds: float, metadata: str = "false") 
         shown = hudi.read(table.path, options={"hoodie.metadata.enable": metadata}).to_pylist()
     assert sorted((row["id"], row["ts"], row["v"]) for row in shown) == sorted((k, *v) for k, v in wanted.items())
     print(f"\n{release}, {seconds:.0f} s: {counts.told()}")
-    assert counts.compactions >= 3
-    assert counts.long_reads >= 1
-    moved = counts.freshness[-1] - counts.freshness[0]
-    assert moved > seconds * 1000 / 2, f"the freshness moved by {moved} ms only"
+    assert enough(watch, seconds), counts.told()

@@ -50,6 +50,11 @@ class State:
     def copy(self) -> State:
         return State(dict(self.base), list(self.logs))
 
+    def keep(self, wanted: Callable[[Event], bool]) -> None:
+        """Forget all other events."""
+        self.base = {key: event for key, event in self.base.items() if wanted(event)}
+        self.logs = [event for event in self.logs if wanted(event)]
+
     def of_key(self, key: str) -> list[Event]:
         first = [self.base[key]] if key in self.base else []
         return first + [e for e in self.logs if e.key == key]
@@ -138,6 +143,7 @@ class Oracle:
         self.by_event_time = by_event_time
         self.past_instants = past_instants
         self.writes: dict[str, list[Event]] = {}
+        self.loads: dict[str, list[Event]] = {}
         self.merges: dict[str, Merge] = {}
         self.completions: dict[str, str] = {}
         self.now = State()
@@ -150,6 +156,20 @@ class Oracle:
         self.writes[instant] = events
         self.now.logs += events
         self.states[instant] = self.now.copy()
+
+    def loaded(self, instant: str, events: list[Event], completion: str) -> None:
+        """Rows went into the first base files of their file groups."""
+        self.completions[instant] = completion
+        self.loads[instant] = events
+        self._load(self.now, events)
+        self.states[instant] = self.now.copy()
+
+    @staticmethod
+    def _load(state: State, events: list[Event]) -> None:
+        for key in {e.key for e in events}:
+            best = winner([e for e in events if e.key == key])
+            assert best is not None
+            state.base[key] = best
 
     def published(self, instant: str, links: Mapping[str, str]) -> None:
         """A plan appeared; each link shows a target."""
@@ -185,6 +205,9 @@ class Oracle:
         """All writes and merges that were completed by `end`, told once more."""
         done = sorted(i for i in self.writes if self.completions[i] <= end)
         state = State({}, [event for instant in done for event in self.writes[instant]])
+        for instant, events in self.loads.items():
+            if self.completions[instant] <= end:
+                self._load(state, events)
         for merge in self.merges.values():
             if self.completions[merge.instant] <= end:
                 merge.apply(state)
@@ -192,23 +215,24 @@ class Oracle:
 
     def rolled_back(self, instant: str) -> None:
         """The newest write or compaction never was."""
-        self.writes.pop(instant, None)
+        for known in (self.writes, self.loads):
+            known.pop(instant, None)
         self.merges.pop(instant, None)
         for state in self.planned.values():
-            state.logs = [e for e in state.logs if e.commit != instant]
+            state.keep(lambda e: e.commit != instant)
         if self.past_instants:
             self.now = self._retold()
         elif instant in self.unmerged:
             self.now = self.unmerged.pop(instant)
-        self.now.logs = [e for e in self.now.logs if e.commit != instant]
+        self.now.keep(lambda e: e.commit != instant)
         del self.states[instant]
 
     def restored(self, savepoint: str) -> None:
-        for known in (self.states, self.planned, self.writes, self.merges):
+        for known in (self.states, self.planned, self.writes, self.loads, self.merges):
             for instant in [i for i in known if i > savepoint]:
                 known.pop(instant)
         for state in self.planned.values():
-            state.logs = [e for e in state.logs if e.commit <= savepoint]
+            state.keep(lambda e: e.commit <= savepoint)
         self.now = self._retold() if self.past_instants else self.states[savepoint].copy()
 
     def as_of(self, instant: str) -> Shown:

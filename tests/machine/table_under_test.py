@@ -32,8 +32,8 @@ _EPOCH_MS = 1_760_000_000_000
 class Ticking:
     """A clock that moves on by a millisecond whenever it is read: no test waits for time to pass."""
 
-    def __init__(self) -> None:
-        self.ms = _EPOCH_MS
+    def __init__(self, ms: int = _EPOCH_MS) -> None:
+        self.ms = ms
 
     def __call__(self) -> int:
         self.ms += 1
@@ -124,6 +124,10 @@ class TableUnderTest:
         result = self.open(storage).upsert(self.session, frame, clock_time=_at(self.clock))
         return result.instant
 
+    def bulk_insert(self, frame: Frame, storage: Storage | None = None) -> str | None:
+        result = self.open(storage).bulk_insert(self.session, frame, clock_time=_at(self.clock))
+        return result.instant
+
     def delete(self, frame: Frame, storage: Storage | None = None) -> str | None:
         result = self.open(storage).delete(self.session, frame, clock_time=_at(self.clock))
         return result.instant
@@ -145,6 +149,14 @@ class TableUnderTest:
         if not deletes:
             events.sort(key=lambda e: e.ts or 0)
         self.oracle.wrote(instant, events, self._completion(instant, "deltacommit"))
+
+    def tell_load(self, instant: str, frame: Frame) -> None:
+        """Tell the oracle a bulk insert: its rows are in base files, none in a log file."""
+        order = self.variant.ordering
+        events = [
+            Event(instant, self.group_of(row["id"]), row["id"], row["ts"], row[order], row["v"]) for row in frame.rows()
+        ]
+        self.oracle.loaded(instant, events, self._completion(instant, "deltacommit"))
 
     def _completion(self, instant: str, action: str) -> str:
         """When an instant was completed, by its file's name; its own time where that does not say."""
@@ -192,6 +204,14 @@ class TableUnderTest:
         threshold = int(raw["extraMetadata"]["hudi_assets.threshold"])
         merge = Merge(instant, threshold, frozenset(paths), residue, self.variant.exact)
         self.oracle.compacted(merge, self._completion(instant, "commit"))
+
+    def groups_with_files(self) -> set[tuple[str, int]]:
+        """The file groups that some data file is of, by name."""
+        found = set()
+        for path in self.files():
+            partition, _, name = path.rpartition("/")
+            found.add((partition, int(name.lstrip(".")[:8])))
+        return found
 
     # -- looking ----------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, note, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -45,7 +46,7 @@ gone = st.lists(
     max_size=3,
     unique_by=lambda one: one[0],
 )
-ACTIONS = ["writing", "planning", "executing", "rolling back", "restoring", "cleaning", "archiving"]
+ACTIONS = ["writing", "loading", "planning", "executing", "rolling back", "restoring", "cleaning", "archiving"]
 Result = TypeVar("Result")
 HAPPENED: Counter[str] = Counter()
 
@@ -93,6 +94,28 @@ class TableMachine(RuleBasedStateMachine):
         self._tick()
         frame = self._picked(picked)
         self.table.tell_write(self._must(self.table.upsert(frame)), frame, deletes=False)
+
+    @initialize(picked=st.one_of(st.none(), rows))
+    def begin(self, picked: list[tuple[str, int, int]] | None) -> None:
+        if picked is not None:
+            self.bulk_insert(picked)
+
+    @rule(picked=rows)
+    def bulk_insert(self, picked: list[tuple[str, int, int]]) -> None:
+        """Into file groups that hold no rows, and into no others."""
+        self._tick()
+        frame = self._picked(picked)
+        groups = {self.table.group_of(key) for key, _, _ in picked}
+        done = attempt(lambda: self.table.bulk_insert(frame), InvalidInput)
+        if isinstance(done, InvalidInput):
+            assert self.variant.exact or groups & self.table.groups_with_files(), done
+            HAPPENED["load refused"] += 1
+            return
+        now = self.table.oracle.now
+        assert not self.variant.exact
+        assert not groups & {event.group for event in (*now.base.values(), *now.logs)}
+        self.table.tell_load(self._must(done), frame)
+        HAPPENED["loaded"] += 1
 
     @rule(picked=gone)
     def delete(self, picked: list[tuple[str, int | None]]) -> None:
@@ -298,6 +321,14 @@ class TableMachine(RuleBasedStateMachine):
         for instant in sorted(set(self.table.instants()) - set(before)):
             self.table.tell_write(instant, frame, deletes=False)
 
+    def _die_loading(self, picked: list[tuple[str, int, int]], at: int, after: bool) -> None:
+        self._tick()
+        frame = self._picked(picked)
+        before = self.table.instants()
+        self._die(lambda storage: attempt(lambda: self.table.bulk_insert(frame, storage), InvalidInput), at, after)
+        for instant in sorted(set(self.table.instants()) - set(before)):
+            self.table.tell_load(instant, frame)
+
     def _die_planning(self, at: int, after: bool) -> None:
         self._die(lambda storage: self.table.plan(None, storage), at, after)
         for name in [p.name for p in self.table.timeline.glob("*")]:
@@ -322,6 +353,8 @@ class TableMachine(RuleBasedStateMachine):
         states = self.table.oracle.states
         if what == "writing":
             self._die_writing(picked, at, after)
+        elif what == "loading":
+            self._die_loading(picked, at, after)
         elif what == "planning" and not self.pending:
             self._die_planning(at, after)
         elif what == "executing" and self.pending:
@@ -460,6 +493,7 @@ def note_what_happened(name: str) -> None:
     print(name, dict(HAPPENED))
     steps = EXAMPLES * STEPS
     asked = ["compactions", "died", "cleaned", "archived instants", "rolled back", "restored"] if steps >= 480 else []
-    for what in [*asked, *(["partial compactions"] if steps >= 2_000 else [])]:
+    loads = ["load refused"] if VARIANTS[name].exact else ["loaded", "load refused"]
+    for what in [*asked, *(loads if steps >= 480 else []), *(["partial compactions"] if steps >= 2_000 else [])]:
         assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
     HAPPENED.clear()

@@ -206,6 +206,7 @@ BUDGETS = st.sampled_from([1, 60, 200, 1000, DEFAULT_MEMORY])
     memory=BUDGETS,
     at_once=st.integers(1, 4),
     block_bytes=st.sampled_from([1, 99]),
+    chooses=st.booleans(),
 )
 def test_a_merge_in_passes_gives_the_same_rows_in_the_same_order(
     mode: MergeMode,
@@ -214,13 +215,23 @@ def test_a_merge_in_passes_gives_the_same_rows_in_the_same_order(
     memory: int,
     at_once: int,
     block_bytes: int,
+    chooses: bool,
 ) -> None:
     table = table_of(base)
-    held = HeldSlice(table, [block for log in logs for block in blocks_of(log, False)], at_once, block_bytes)
+    held = HeldSlice(table, [block for log in logs for block in blocks_of(log, False)], at_once, block_bytes, chooses)
     merge = SliceMerge(held, ordering(mode), mode, memory)
     found = pa.concat_tables([table.schema.empty_table(), *merge.rows()])
     assert found.equals(merged(table, logs, mode))
     assert merge.log_records == sum(len(log) for log in logs)
+
+
+def test_of_blocks_that_are_read_record_by_record_only_the_winners_are_decoded() -> None:
+    logs = [[Record(f"{k}", n, "row", n) for k in range(100 - n)] for n in range(8)]
+    held = HeldSlice(table_of({}), [block for log in logs for block in blocks_of(log, False)], chooses=True)
+    merge = SliceMerge(held, "ts", EVENT_TIME)
+    assert held.read == [(number, False) for number in range(8)]
+    assert pa.concat_tables(merge.rows()).equals(merged(table_of({}), logs, EVENT_TIME))
+    assert held.chosen == [(number, 1) for number in range(7)], "the last block's rows win all: it is read whole"
 
 
 def test_a_small_budget_is_met_by_passes_and_by_reading_blocks_again() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.writing import exchange, packing
+from hudi_assets.engine.writing import exchange, packing, pieces
 from hudi_assets.engine.writing.exchange import Note, Parcel
 from hudi_assets.engine.writing.keys import java_hash
 from hudi_assets.engine.writing.packing import Packing, groups_of
@@ -45,6 +45,7 @@ def slow_hash(text: str) -> int:
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(texts, st.text("ab", min_size=9, max_size=9), st.text("é😀", max_size=300))), st.data())
 def test_hashes_are_javas(values: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(values)))
@@ -61,6 +62,7 @@ def bucket(key: str) -> int:
     return ((31 + slow_hash(key)) % (1 << 31)) % 5
 
 
+@settings(deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.text("abcé", min_size=1, max_size=4), st.sampled_from(["x", "y", "z"]), st.integers(0, 99))
@@ -75,17 +77,17 @@ def test_rows_come_out_by_file_group(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing, "_PARCEL_BYTES", most)
-        patch.setattr(exchange, "_PIECE", piece)
+        patch.setattr(pieces, "PIECE", piece)
         plan = Packing(config, ("ts",), pa.schema([]))
-        pieces = list(exchange.packing(plan.pack, batches_of(rows, size), 4, 3))
-    table = pa.Table.from_batches(pieces)
+        made = list(exchange.packing(plan.pack, batches_of(rows, size), 4, 3))
+    table = pa.Table.from_batches(made)
     sent = table.filter(pa.compute.is_valid(table["data"]))
     order = data.draw(st.permutations(range(len(sent)))) if len(sent) < 60 else list(reversed(range(len(sent))))
     arrived = sent.take(pa.array(order, pa.int64())).select(["stream", "piece", "data"])
     cut = data.draw(st.integers(1, 20))
     found = {
         (partition, number): [(r["id"], r["p"], r["ts"]) for r in part.to_pylist()]
-        for partition, number, part in groups_of(exchange.parcels_of(arrived.to_batches(max_chunksize=cut)), config)
+        for partition, number, part in groups_of(pieces.parcels_of(arrived.to_batches(max_chunksize=cut)), config)
     }
     expected: dict[tuple[str, int], Rows] = {}
     for row in rows:
@@ -114,6 +116,7 @@ def test_faulty_rows_are_counted_over_all_batches(config: TableConfig) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 200), st.integers(1, 1 << 30), min_size=1), st.integers(1, 8))
 def test_tasks_are_alike_in_bytes(sizes: dict[int, int], cores: int) -> None:
     homes, tasks = exchange.assign(sizes, cores)

@@ -24,7 +24,7 @@ ODD = st.sampled_from(
     [None, True, False, 1.5, "", "7", [], ["a"], ["a", 1], [None], {}, -1, 1 << 63, (1 << 63) - 1, -(1 << 63), -(2**64)]
 )
 PARTITIONS = ["", "p", "year=1/month=2", "..", "a..b", ".hoodie", "/p", "p/../q", "p\0"]
-NAMES = [".f_1.log.1_0", "f_0_1.parquet", "a..b", "../x", "x\0", ""]
+NAMES = [".f_1.log.1_0", "f_0_1.parquet", "a..b", "../x", "x\0", "x\np/y", "x\n/y", ""]
 
 
 @st.composite
@@ -35,7 +35,7 @@ def stats(draw: st.DrawFn) -> dict[str, Any]:
         "path": f"{partition}/{name}" if partition else name,
         "partitionPath": partition,
         "fileId": "f",
-        "prevCommit": draw(st.sampled_from(["null", "20260101000000000", ""])),
+        "prevCommit": draw(st.sampled_from(["null", "null", "20260101000000000", ""])),
         **{key: draw(st.integers(0, 9)) for key in NUMBERS},
         **{key: draw(st.none() | st.integers(0, 9)) for key in TIMES},
         "tempPath": None,
@@ -53,7 +53,7 @@ def stats(draw: st.DrawFn) -> dict[str, Any]:
 def bodies(draw: st.DrawFn) -> dict[str, Any]:
     body: dict[str, Any] = {
         "partitionToWriteStats": {
-            p: draw(st.lists(stats(), max_size=2)) for p in draw(st.lists(st.sampled_from("ab")))
+            p: draw(st.lists(stats(), max_size=3)) for p in draw(st.lists(st.sampled_from("ab")))
         },
         "compacted": draw(st.booleans()),
         "extraMetadata": {"schema": "{}", "note": draw(st.none() | st.text(max_size=3))},
@@ -100,6 +100,25 @@ def agrees(data: bytes) -> None:
 @given(bodies())
 def test_of_any_fields(body: dict[str, Any]) -> None:
     agrees(json.dumps(body).encode())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(PARTITIONS), st.lists(st.sampled_from([".f_1.log.1_0", *NAMES]), max_size=3), st.data())
+def test_of_log_files_of_one_partition(partition: str, names: list[str], data: st.DataObject) -> None:
+    """They are looked at together, so one that is odd must not pass among the others."""
+    found = [
+        WriteStat(
+            path=f"{partition}/{name}" if partition else name,
+            partition=data.draw(st.sampled_from([partition, partition, "", "p"])),
+            file_id="f",
+            prev_commit="null",
+            size=1,
+            log_version=1,
+            log_files=("x",) * data.draw(st.sampled_from([1, 1, 1, 0])),
+        ).to_json()
+        for name in names
+    ]
+    agrees(json.dumps({**json.loads(b"{" + BODY + b"}"), "partitionToWriteStats": {partition: found}}).encode())
 
 
 BODY = b'"compacted":false,"extraMetadata":{},"operationType":"UPSERT"'

@@ -9,11 +9,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput
+from hudi_assets.engine import spark as seam
 from hudi_assets.engine.writing import exchange
 
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("words", pa.list_(pa.string()))])
 COUNT = 20_000
+
+
+@pytest.fixture(params=["files", "shuffle"])
+def exchanged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How parcels travel: in files of this machine, or by Spark's shuffle, as on a cluster."""
+    if request.param == "shuffle":
+        monkeypatch.setattr(seam, "scratch_folder", lambda session: None)
+    return str(request.param)
 
 
 def rows(count: int) -> pa.Table:
@@ -44,6 +53,7 @@ def answer(frame: object) -> set[tuple[str, int, str]]:
     return set(found)
 
 
+@pytest.mark.usefixtures("exchanged")
 def test_a_first_load_and_upserts(spark: SparkSession, tmp_path: Path) -> None:
     table = HudiTable.create(
         str(tmp_path / "t"),
@@ -80,8 +90,9 @@ def test_a_first_load_and_upserts(spark: SparkSession, tmp_path: Path) -> None:
     assert not table.validate()
 
 
+@pytest.mark.usefixtures("exchanged")
 def test_equal_ordering_values_keep_the_order_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """Over several Spark partitions, and where tasks are found by hash: Spark before 4.1 has no partition numbers."""
+    """Over several Spark partitions."""
     table = HudiTable.create(
         str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", event_time_unit="ms", data_latency="0s"
     )
@@ -92,6 +103,8 @@ def test_equal_ordering_values_keep_the_order_of_the_rows(spark: SparkSession, t
 
 
 def test_what_each_task_gets_without_numbered_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tasks are found by hash: Spark before 4.1 has no partition numbers."""
+    monkeypatch.setattr(seam, "scratch_folder", lambda session: None)
     monkeypatch.setattr("pyspark.sql.DataFrame.repartitionById", None, raising=False)
     monkeypatch.setattr("pyspark.sql.classic.dataframe.DataFrame.repartitionById", None, raising=False)
     batch = pa.RecordBatch.from_pydict({"n": list(range(10))})
@@ -109,3 +122,22 @@ def test_what_each_task_gets_without_numbered_partitions(spark: SparkSession, mo
         found = packed.run(work)
     assert sorted(n for part in found for n in part) == sorted([*range(6), *range(6)])
     assert all(part.count(n) in (0, 2) for part in found for n in range(6))
+
+
+def test_files_of_parcels_are_deleted(spark: SparkSession) -> None:
+    """After the work, and after an error in it."""
+    folder = Path(seam.scratch_folder(spark) or "")
+    assert folder.is_dir()
+
+    def pack(batches: object, slots: int) -> object:
+        yield exchange.Parcel(1, pa.RecordBatch.from_pydict({"n": [1]}))
+
+    def work(batches: object, token: str) -> None:
+        list(batches)  # type: ignore[call-overload]
+        raise InvalidInput("no")
+
+    with exchange.packed(spark.range(0, 2, 1, 2), pack) as packed:  # type: ignore[arg-type]
+        assert len(list(folder.glob("parcels-*/*"))) == 2
+        with pytest.raises(InvalidInput, match="no"):
+            packed.run(work)  # type: ignore[arg-type]
+    assert not list(folder.glob("parcels-*"))

@@ -14,7 +14,8 @@ from hudi_assets.engine.storage import LocalStorage, Storage
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import LocalSession
 from tests.metadata_tables import in_metadata_table, on_disk, switch_on
-from tests.unit.test_housekeeping_v2 import FEW, Life
+from tests.table_life import Life
+from tests.unit.test_housekeeping_v2 import FEW
 
 METADATA = {
     "hoodie.metadata.compact.max.delta.commits": "3",

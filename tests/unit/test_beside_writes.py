@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hudi_assets.engine.settings.config import QUERY_GRACE, WRITERS
 from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from tests.local_session import LocalSession
+from tests.machine.table_under_test import Ticking
 from tests.races.player import SCHEMA
 
 ROWS = [{"id": f"k{n}", "ts": 1_000 + n, "v": n} for n in range(4)]
@@ -26,12 +26,12 @@ def made(path: Path, session: LocalSession, version: int) -> HudiTable:
     )
     table.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
     beside = {WRITERS: "locked", TABLE_SERVICES: "ours", QUERY_GRACE: "0s", "hoodie.clean.automatic": "false"}
-    return HudiTable.open(table.path, settings=beside)
+    opened = HudiTable.open(table.path, settings=beside)
+    return HudiTable(opened._storage, opened.config, now_ms=Ticking(table.now_ms()))
 
 
 def begun(table: HudiTable) -> str:
-    """A write of another engine that has begun, not in the millisecond in which the last one was completed."""
-    time.sleep(0.005)
+    """A write of another engine that has begun."""
     instant = table._publisher.new_instant(table.state().timeline)
     table._publisher.begin_write(instant, CommitMetadata("UPSERT", ()))
     return instant

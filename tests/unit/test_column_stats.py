@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.metadata_table.footer_stats import ColumnStats, as_record, footer_stats
 from hudi_assets.engine.metadata_table.index_keys import group_of, stats_key, xxh64
 from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
-from hudi_assets.engine.model import Action, Plan
-from tests.crash.test_metadata_table import SCHEMA, write
+from hudi_assets.engine.model import Action, Plan, State
+from tests.crash.tables import SCHEMA, write
+from tests.local_session import Frame
 from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on
 
 META = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
@@ -224,22 +225,85 @@ def test_a_rolled_back_compaction_leaves_no_entry(session: Any, tmp_path: Path) 
     assert not column_stats(table)
 
 
-def test_what_is_refused_leaves_nothing_behind(session: Any, tmp_path: Path) -> None:
-    """A decimal that version 6's entries have no room for: Hudi has to do without the column, or the index."""
-    schema = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.decimal128(30, 2))])
-    path = tmp_path / "t"
-    table = HudiTable.create(str(path), schema, record_key=["id"], ordering_field="ts", data_latency="1s", buckets=1)
+PLACE = pa.struct([pa.field("height", pa.decimal128(20, 18))])
+TIGHT = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.decimal128(30, 2)), ("place", PLACE)])
+SWITCH_OFF = {"hudi_assets.metadata.switch.off": "true"}
+
+
+def tight_table(path: Path) -> HudiTable:
+    """Of version 6, with statistics of every column: in two of them not every value has room."""
+    table = HudiTable.create(str(path), TIGHT, record_key=["id"], ordering_field="ts", data_latency="1s", buckets=1)
     switch_on(table, "column_stats")
-    rows = [{"id": 1, "ts": 1_000, "v": Decimal(10**20)}]
-    table.upsert(session, session.frame(pa.Table.from_pylist(rows, schema)))
+    return table
+
+
+def one_row(value: Decimal, height: Decimal | None = None) -> Any:
+    place = None if height is None else {"height": height}
+    return Frame(pa.Table.from_pylist([{"id": 1, "ts": 1_000, "v": value, "place": place}], TIGHT))
+
+
+def index_is_on(table: HudiTable, on: bool) -> None:
+    properties = Path(table.path, ".hoodie/hoodie.properties")
+    told = {True: "partitions=files,column_stats", False: "partitions=files"}
+    properties.write_text(properties.read_text().replace(told[not on], told[on]))
+
+
+WITHOUT_ROOM = [(Decimal(10**15), None), (Decimal(-(10**15)), None), (Decimal(0), Decimal("0.5"))]
+
+
+@pytest.mark.parametrize(("value", "height"), WITHOUT_ROOM)
+def test_rows_without_room_are_refused_before_anything_is_written(
+    session: Any, tmp_path: Path, value: Decimal, height: Decimal | None
+) -> None:
+    """So does 0.15.0 with its own writes."""
+    table = tight_table(tmp_path / "t")
+    listed = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    named = "place.height" if height else "v"
+    for write_ in (table.upsert, table.bulk_insert):
+        with pytest.raises(InvalidInput, match=rf"1 of 1 rows have no {named} that the metadata table's column stat"):
+            write_(session, one_row(value, height))
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file() and file in listed} == listed
+    assert not table.state().timeline.instants
+
+
+def test_rows_with_room_in_the_same_columns_are_written(session: Any, tmp_path: Path) -> None:
+    table = tight_table(tmp_path / "t")
+    largest = Decimal(10**15 - 1)
+    table.upsert(session, one_row(largest))
+    compact(table, session, 2_000)
+    ((_, fields),) = [item for item in column_stats(table).items() if item[0][1] == "v"]
+    assert fields["maxValue"]["value"] == largest
+
+
+def test_a_compaction_of_values_without_room_is_not_planned(session: Any, tmp_path: Path) -> None:
+    """They came while there were no statistics: Hudi has to do without the column, or the index."""
+    table = tight_table(tmp_path / "t")
+    index_is_on(table, False)
+    table.upsert(session, one_row(Decimal(10**20)))
+    index_is_on(table, True)
+    for dry_run in (True, False):
+        with pytest.raises(UnsupportedTable, match="no room for values of column v"):
+            table.plan_compaction(threshold=2_000, dry_run=dry_run)
+    assert not table.state().timeline.pending_compactions
+    willing = HudiTable.open(table.path, settings=SWITCH_OFF)
+    compact(willing, session, 2_000)
+    assert not Path(table.path, ".hoodie/metadata/column_stats").exists()
+    assert in_metadata_table(table) == on_disk(table)
+
+
+def test_a_plan_of_before_the_index_is_not_begun(session: Any, tmp_path: Path) -> None:
+    table = tight_table(tmp_path / "t")
+    index_is_on(table, False)
+    table.upsert(session, one_row(Decimal(10**20)))
     plan = table.plan_compaction(threshold=2_000)
     assert isinstance(plan, Plan)
+    index_is_on(table, True)
     listed = in_metadata_table(table)
     with pytest.raises(UnsupportedTable, match="column v"):
         table.execute_compaction(session, plan.instant)
+    assert [i.state for i in table.state().timeline.pending_compactions] == [State.REQUESTED]
     assert in_metadata_table(table) == listed
     assert not own_timeline(table).of(plan.instant, Action.DELTA_COMMIT)
-    properties = path / ".hoodie/hoodie.properties"
-    properties.write_text(properties.read_text().replace(",column_stats", ""))
-    HudiTable.open(str(path)).execute_compaction(session, plan.instant)
+    index_is_on(table, False)
+    table.execute_compaction(session, plan.instant)
     assert in_metadata_table(table) == on_disk(table)

@@ -7,10 +7,8 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
@@ -32,64 +30,7 @@ from hudi_assets.engine.timeline.clean_metadata import (
 from hudi_assets.engine.timeline.memory import MEMORY
 from hudi_assets.engine.timeline.sealed import seal, unseal
 from tests.local_session import LocalSession
-
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
-
-
-class Life:
-    """A table whose upsert number n has event times from n seconds on."""
-
-    def __init__(self, path: Path, session: LocalSession, **settings: str) -> None:
-        self.path, self.session, self.number = path, session, 0
-        HudiTable.create(
-            str(path),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=1,
-            clock="commit",
-            data_latency="1s",
-        )
-        with (path / ".hoodie/hoodie.properties").open("a") as file:
-            file.writelines(f"{key}={value}\n" for key, value in settings.items())
-
-    @property
-    def table(self) -> HudiTable:
-        return HudiTable.open(str(self.path))
-
-    def upsert(self, ids: range = range(4), batch: str | None = None) -> str | None:
-        self.number += 1
-        rows = [{"id": i, "ts": self.number * 1000 + i, "v": self.number, "p": "ab"[i % 2]} for i in ids]
-        at = datetime.fromtimestamp(self.number + 3, UTC)
-        return self.table.upsert(self.session, self.session.rows(rows, SCHEMA), clock_time=at, batch_id=batch).instant
-
-    def compact(self, number: int | None = None) -> str:
-        plan = self.table.plan_compaction(threshold=(self.number if number is None else number) * 1000 + 500)
-        assert isinstance(plan, Plan), plan
-        self.table.execute_compaction(self.session, plan.instant)
-        return plan.instant
-
-    def turns(self, count: int, carried: int = 1) -> None:
-        """An upsert and a compaction of all but the newest `carried` upserts, so many times."""
-        for _ in range(count):
-            self.upsert()
-            if self.number > carried:
-                self.compact(self.number - carried)
-
-    def snapshot(self) -> list[tuple[object, ...]]:
-        rows = self.table.snapshot(self.session).rows()  # type: ignore[attr-defined]
-        return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)
-
-    def files(self) -> set[str]:
-        return {f"{f.parent.name}/{f.name}" for f in self.path.glob("p=*/*") if "metadata" not in f.name}
-
-    def timeline(self) -> set[str]:
-        return {f.name for f in (self.path / ".hoodie").iterdir() if f.is_file() and f.name[0].isdigit()}
-
-    def instants(self) -> list[str]:
-        done = self.table.state().timeline.completed(Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
-        return [i.timestamp for i in done]
+from tests.table_life import SCHEMA, Life
 
 
 @pytest.fixture
@@ -229,9 +170,9 @@ def test_replaced_file_groups_go_when_their_replacement_is_old(tmp_path: Path, s
     replaced = _replace(life, "p=b")
     before = life.snapshot()
     assert len(before) == 2
-    life.upsert(range(0, 4, 2))
+    life.upsert(ids=range(0, 4, 2))
     for number in range(3):
-        life.upsert(range(0, 4, 2))
+        life.upsert(ids=range(0, 4, 2))
         # The replacecommit stays as long as a file is there that only it hides.
         result = life.table.archive()
         assert replaced in life.instants(), number
@@ -517,7 +458,7 @@ def test_a_task_attempts_base_file_goes_before_its_commit(tmp_path: Path, sessio
     stray.write_bytes(older.read_bytes())
     assert life.snapshot() == before
     for _ in range(4):
-        life.upsert(range(100, 104))
+        life.upsert(ids=range(100, 104))
     before = life.snapshot()
     done = life.table.archive()
     assert isinstance(done, ArchiveResult)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.model import Action, NothingToDo, Plan
+from hudi_assets.engine.model import Action, NothingToDo
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
-from hudi_assets.engine.timeline.publish import system_now_ms
 from tests.local_session import LocalSession
+from tests.table_life import Life
 
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 FEW = {
     "hoodie.keep.min.commits": "3",
     "hoodie.keep.max.commits": "5",
@@ -27,75 +23,12 @@ FEW = {
     "hoodie.timeline.compaction.batch.size": "2",
     "hudi_assets.query.grace": "0s",
 }
-HOUR = 3_600_000
 TIMELINE = ".hoodie/timeline"
-
-
-class Life:
-    """A table whose upsert number n has event times from n seconds on. `hours`: how far its clock is ahead."""
-
-    def __init__(self, path: Path, session: LocalSession, version: int = 9, **settings: str) -> None:
-        self.path, self.session, self.number, self.hours = path, session, 0, 0
-        HudiTable.create(
-            str(path),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=1,
-            clock="commit",
-            data_latency="1s",
-            table_version=version,
-        )
-        with (path / ".hoodie/hoodie.properties").open("a") as file:
-            file.writelines(f"{key}={value}\n" for key, value in settings.items())
-
-    @property
-    def table(self) -> HudiTable:
-        config = HudiTable.open(str(self.path)).config
-        storage = LocalStorage(str(self.path))
-        return HudiTable(storage, config, now_ms=lambda: system_now_ms() + self.hours * HOUR)
-
-    def upsert(self, partition: str = "", later: int = 0) -> str:
-        """Rows in both partitions, or in one; `later`: so much later event times, in ms."""
-        self.number += 1
-        rows = [
-            {"id": i, "ts": self.number * 1000 + later + i, "v": self.number, "p": partition or "ab"[i % 2]}
-            for i in range(4)
-        ]
-        at = datetime.fromtimestamp(self.number + 3, UTC)
-        done = self.table.upsert(self.session, self.session.rows(rows, SCHEMA), clock_time=at).instant
-        assert done is not None
-        return done
-
-    def compact(self, number: int) -> str:
-        """Compact what upserts up to a number wrote."""
-        plan = self.table.plan_compaction(threshold=number * 1000 + 500)
-        assert isinstance(plan, Plan), plan
-        self.table.execute_compaction(self.session, plan.instant)
-        return plan.instant
-
-    def turns(self, count: int) -> None:
-        """An upsert and a compaction of all but the newest one, so many times."""
-        for _ in range(count):
-            self.upsert()
-            if self.number > 1:
-                self.compact(self.number - 1)
-
-    def snapshot(self) -> list[tuple[object, ...]]:
-        rows = self.table.snapshot(self.session).rows()  # type: ignore[attr-defined]
-        return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)
-
-    def timeline(self) -> set[str]:
-        return {f.name for f in (self.path / TIMELINE).iterdir() if f.is_file()}
-
-    def data_files(self) -> set[str]:
-        return {f"{f.parent.name}/{f.name}" for f in self.path.glob("p=*/*") if "metadata" not in f.name}
 
 
 @pytest.fixture
 def life(tmp_path: Path, session: LocalSession) -> Life:
-    return Life(tmp_path / "t", session, **{"hudi_assets.query.grace": "0s"})
+    return Life(tmp_path / "t", session, 9, **{"hudi_assets.query.grace": "0s"})
 
 
 # ------------------------------------------------------------------------------------------------ archive
@@ -123,7 +56,7 @@ def test_a_table_that_only_we_write_stays_small(tmp_path: Path, session: LocalSe
 
 
 def test_the_archive_holds_what_the_files_held(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **FEW)
+    life = Life(tmp_path / "t", session, 9, **FEW)
     life.turns(4)
     before = {f.name: f.read_bytes() for f in (life.path / TIMELINE).iterdir() if f.is_file()}
     result = life.table.archive()
@@ -165,7 +98,7 @@ def crossing(life: Life) -> None:
 
 
 def test_completion_times_outlive_the_archiving(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **FEW)
+    life = Life(tmp_path / "t", session, 9, **FEW)
     crossing(life)
     for _ in range(6):
         life.upsert("b")
@@ -186,7 +119,7 @@ def test_completion_times_outlive_the_archiving(tmp_path: Path, session: LocalSe
 
 
 def test_a_damaged_archive_is_named(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **FEW)
+    life = Life(tmp_path / "t", session, 9, **FEW)
     crossing(life)
     for _ in range(6):
         life.upsert("b")
@@ -201,7 +134,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path, session: LocalSession) -> No
 
 def test_a_log_file_on_no_timeline_never_counts(tmp_path: Path, session: LocalSession) -> None:
     """A dead write's log file would once the start has passed its instant: it goes before that, or holds the start."""
-    life = Life(tmp_path / "t", session, **FEW)
+    life = Life(tmp_path / "t", session, 9, **FEW)
     life.turns(3)
     [log, other] = life.table.state().remaining_logs
     writes = [i.timestamp for i in life.table.state().timeline.completed(Action.DELTA_COMMIT)]
@@ -217,7 +150,7 @@ def test_a_log_file_on_no_timeline_never_counts(tmp_path: Path, session: LocalSe
 
 @pytest.mark.parametrize("key", ["hoodie.timeline.path", "hoodie.timeline.history.path"])
 def test_another_folder_is_refused(tmp_path: Path, session: LocalSession, key: str) -> None:
-    life = Life(tmp_path / "t", session, **{key: "old"})
+    life = Life(tmp_path / "t", session, 9, **{key: "old"})
     with pytest.raises(UnsupportedTable, match=key):
         life.table.archive()
 
@@ -229,7 +162,7 @@ def test_age_counts_from_the_compactions_completion(life: Life) -> None:
     """By its instant the compaction is six commits old when it is completed: Hudi's cleaner would go by that."""
     for _ in range(7):
         life.upsert()
-    before = life.data_files()
+    before = life.files()
     compaction = life.compact(1)
     state = life.table.state()
     assert sum(1 for i in state.timeline.completed(Action.DELTA_COMMIT) if i.timestamp > compaction) == 6
@@ -263,7 +196,7 @@ def test_a_partition_that_changed_only_in_the_past_is_visited(life: Life) -> Non
 
 @pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"])
 def test_queries_have_an_hour_by_default(tmp_path: Path, session: LocalSession, policy: str) -> None:
-    life = Life(tmp_path / "t", session)
+    life = Life(tmp_path / "t", session, 9)
     life.turns(3)
     if policy != "KEEP_LATEST_BY_HOURS":
         held = life.table.clean(policy=policy, retained=1)
@@ -279,7 +212,7 @@ def test_queries_have_an_hour_by_default(tmp_path: Path, session: LocalSession, 
 
 
 def test_the_grace_is_the_tables_setting(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **{"hudi_assets.query.grace": "3h"})
+    life = Life(tmp_path / "t", session, 9, **{"hudi_assets.query.grace": "3h"})
     life.turns(3)
     life.hours = 2
     held = life.table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
@@ -301,13 +234,13 @@ def test_a_savepoint_is_named_by_both_times(life: Life) -> None:
     [completed] = made - {f"{at}.savepoint.inflight"}
     assert completed.startswith(f"{at}_")
     assert completed.endswith(".savepoint")
-    saved, files = life.snapshot(), life.data_files()
+    saved, files = life.snapshot(), life.files()
     life.turns(3)
     life.table.clean(retained=1)
     kept = {
         path for savepoint in life.table.state().timeline.completed(Action.SAVEPOINT) for path in files if savepoint
     }
-    assert kept & life.data_files()
+    assert kept & life.files()
     rows = life.table.time_travel(life.session, at).rows()  # type: ignore[arg-type, attr-defined]
     assert sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows) == saved
     life.table.delete_savepoint(at)
@@ -331,12 +264,12 @@ def test_a_savepoint_keeps_a_log_file_of_a_later_slice(life: Life, tmp_path: Pat
         other.upsert()
         other.compact(other.number)
     assert isinstance(other.table.clean(retained=1), CleanResult)
-    assert names <= other.data_files()
+    assert names <= other.files()
     assert sorted((r["id"], r["v"]) for r in other.table.time_travel(session, kept).toArrow().to_pylist()) == before
     other.table.delete_savepoint(kept)
     other.upsert()
     other.table.clean(retained=1)
-    assert not names & other.data_files()
+    assert not names & other.files()
 
 
 def _requested_at(life: Life, instant: str, wanted: str, copy: Path, session: LocalSession) -> Life:

@@ -16,7 +16,7 @@ from hudi_assets.engine.merging import passes
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
-from tests.crash.test_crashes import _at
+from tests.crash.tables import at
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64()), ("text", pa.string())])
@@ -54,11 +54,11 @@ def make(path: Path, session: LocalSession, version: int, *, split: bool, block_
         properties.write_text(properties.read_text() + own)
     table = HudiTable.open(str(path), settings={"hoodie.logfile.data.block.format": block_format})
     for step in range(4):
-        table.upsert(session, session.frame(rows(step)), clock_time=_at(2_000_000))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows(step)), clock_time=at(2_000_000))  # type: ignore[arg-type]
         if step == 0 and not split:
             compact(table, session, 2_000_000)
     gone = rows(1).select(["id"]).append_column("ts", pa.array([999_999] * len(rows(1)))).slice(0, 900)
-    table.delete(session, session.frame(gone), clock_time=_at(2_000_000))  # type: ignore[arg-type]
+    table.delete(session, session.frame(gone), clock_time=at(2_000_000))  # type: ignore[arg-type]
     return table
 
 

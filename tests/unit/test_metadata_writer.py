@@ -15,7 +15,8 @@ from hudi_assets.engine.metadata_table.partitions import has_metadata_table, nam
 from hudi_assets.engine.metadata_table.policy import switch_off, untrue_after
 from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import Action, NothingToDo, Plan, State
-from tests.crash.test_metadata_table import SCHEMA, THRESHOLD, create, write
+from tests.crash.tables import SCHEMA, THRESHOLD, write
+from tests.crash.test_metadata_table import create
 from tests.metadata_tables import INDEX_DEFS, in_metadata_table, on_disk, switch_on
 
 FIRST, SECOND, THIRD = "20260101000000000", "20260101000001000", "20260101000002000"
@@ -287,3 +288,23 @@ def test_old_slices_go(session: Any, tmp_path: Path, version: int) -> None:
     assert len(compactions) >= 3
     assert sorted(f.stem.split("_")[2] for f in files.glob("*.hfile")) == compactions[-2:]
     assert len(list(files.glob(".files-*.log.*"))) <= 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("version", "stated", "fits"),
+    [(6, "6", True), (6, "9", False), (9, "9", True), (9, "8", True), (9, "6", False), (9, None, False)],
+)
+def test_one_of_another_layout_is_refused(
+    session: Any, tmp_path: Path, version: int, stated: str | None, fits: bool
+) -> None:
+    """Its files and timeline would be named by other rules than those it is written with."""
+    table = create(tmp_path / "table", version)
+    properties = Path(table.path, ROOT, ".hoodie/hoodie.properties")
+    lines = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.table.version=")]
+    properties.write_text("\n".join([*lines, *([] if stated is None else [f"hoodie.table.version={stated}"])]) + "\n")
+    if fits:
+        write(table, session, 0, 1_000)
+        return
+    with pytest.raises(UnsupportedTable, match=f"of version {stated or 'unknown'}.* of version {version}"):
+        write(table, session, 0, 1_000)
+    assert table.state().timeline.instants == ()

@@ -15,7 +15,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.timeline.rollback_metadata import decode_rollback_plan, encode_rollback_plan
-from tests.crash.test_undo_crashes import create, planned, snapshot, write
+from tests.crash.tables import new_table, planned, snapshot, write, write_batches
 from tests.races.player import timeline_of
 
 BOTH = pytest.mark.parametrize("path", [6, 9], indirect=True)
@@ -24,7 +24,7 @@ BOTH = pytest.mark.parametrize("path", [6, 9], indirect=True)
 @pytest.fixture(params=[6])
 def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A table of version 6, with log files to carry over; of version 9 too where the test is for BOTH."""
-    return create(tmp_path / "table", session, request.param)
+    return write_batches(new_table(tmp_path / "table", request.param), session)
 
 
 def kinds(table: HudiTable) -> set[str]:

@@ -20,10 +20,11 @@ from typing import Any
 
 import fastavro
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from hudi_assets.engine.avro.columns import Irregular, decode_columns, knows
+from hudi_assets.engine.avro.columns import Irregular, decode_columns, knows, record_bounds
 from hudi_assets.engine.avro.encode import encode_plain, is_plain
 from hudi_assets.engine.avro.logical import from_raw, python_values, raw_arrow, raw_avro
 from hudi_assets.engine.avro.project import project
@@ -92,6 +93,25 @@ def _raw_columns(body: memoryview, count: int, record: AvroType, wanted: Sequenc
     container = _Container(record, count, body)
     raw = container.read_polars() if _polars_knows(record, count, len(body)) else container.read_fastavro()
     return [raw.column(number) for number in wanted]
+
+
+def picks(writer_schema_json: str, columns: Sequence[str]) -> bool:
+    """True where a few columns of all records are decoded without the others."""
+    record = _writer_schema(writer_schema_json)
+    return knows(record, [n for n, (name, _) in enumerate(record.children) if name in columns])
+
+
+def chosen_records(content: bytes | memoryview, chosen: npt.NDArray[np.bool_]) -> bytes:
+    """The content of an Avro data block of these of its records alone, in their order."""
+    count, body = _records(content)
+    try:
+        begins, ends = record_bounds(body, count)
+    except Irregular:
+        raise CorruptTable("The record lengths of an Avro log block do not add up to its content.") from None
+    if count != len(chosen):
+        raise CorruptTable(f"An Avro log block has {count} records where it had {len(chosen)} a moment ago.")
+    bounds = zip((begins[chosen] - _LENGTH.size).tolist(), ends[chosen].tolist(), strict=True)
+    return b"".join([struct.pack(">ii", CONTENT_VERSION, int(chosen.sum())), *(body[a:b] for a, b in bounds)])
 
 
 def field_names(writer_schema_json: str) -> list[str]:

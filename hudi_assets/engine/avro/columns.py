@@ -55,8 +55,8 @@ def decode_columns(body: memoryview, count: int, record: AvroType, wanted: Seque
     return [columns[number] for number in wanted]
 
 
-def _starts(body: memoryview, count: int) -> tuple[Numbers, Numbers]:
-    """Where each record's fields begin and end."""
+def record_bounds(body: memoryview, count: int) -> tuple[Numbers, Numbers]:
+    """Where each record's fields begin and end. `Irregular` where the lengths do not add up."""
     position, read = 0, _LENGTH.unpack_from
     try:
         # One after the other, in Python: each is found by the one before it.
@@ -74,7 +74,7 @@ class _Rows:
     """One position per row, always between the record's start and its end."""
 
     def __init__(self, body: memoryview, count: int) -> None:
-        self.at, self.ends = _starts(body, count)
+        self.at, self.ends = record_bounds(body, count)
         self._count = count
         self._data: Bytes = np.zeros(len(body) + _SPARE, np.uint8)
         self._data[: len(body)] = np.frombuffer(body, np.uint8)

@@ -84,9 +84,12 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if any(s.rollbacks for s in known):
         return True
     taken = list(compress(known, selected))
-    if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
+    deleting = [s for s in taken if s.deletes != 0]
+    if rule.finds_keys_in_base_files and deleting:
         # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
         return True
+    if not deleting and rule.mode is not MergeMode.OVERWRITE_WITH_LATEST:
+        return False
     lows = [s.min_event_time for s in compress(known, map(not_, selected))]
     lowest = min((-math.inf if low is None else low for low in lows), default=math.inf)
     if rule.mode is MergeMode.OVERWRITE_WITH_LATEST:
@@ -95,7 +98,6 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if rule.mode is MergeMode.COMMIT_TIME_ORDERING or rule.keeps_tombstones:
         return False
     # A merged delete leaves no base row. With another ordering field, event times do not say which records it beats.
-    deleting = [s for s in taken if s.deletes != 0]
     return any(not rule.by_event_time or s.deletes is None or _highest(s) >= lowest for s in deleting)
 
 

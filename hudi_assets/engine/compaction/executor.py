@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.compaction.residue import (
-    FIRST_CARRIED_OVER,
     RESIDUE,
     ResidueSpec,
     residue_path,
 )
+from hudi_assets.engine.compaction.statistics_room import check_room
 from hudi_assets.engine.compaction.tasks import CompactionSpec, Executed, execute_operation
 from hudi_assets.engine.concurrency.executors import begun_by_us, check_still_ours, refuse_other_executor
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
@@ -23,6 +23,7 @@ from hudi_assets.engine.concurrency.stragglers import refuse_stragglers
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.indexes.table_index import bloom_filter_of
+from hudi_assets.engine.layout.names import log_version
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.metadata_table.policy import switch_off
@@ -73,7 +74,8 @@ class CompactionExecutor:
                 refuse_stragglers(state, plan)
                 refuse_other_executor(self.storage, self.layout, self.config, instant)
                 held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
-                switch_off(self.storage, check_metadata_table(self.storage, self.config))
+                untrue = check_metadata_table(self.storage, self.config, self.layout)
+                switch_off(self.storage, (*untrue, *check_room(state, plan)))
                 self._begin(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan, keep=frozenset())
@@ -162,6 +164,7 @@ class CompactionExecutor:
             residue=self._residue(state, plan),
             bloom=bloom_filter_of(state),
             memory=self.config.compaction.memory,
+            parquet=self.config.parquet,
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
 
@@ -227,8 +230,7 @@ class CompactionExecutor:
         for op, done in zip(plan.operations, executed, strict=True):
             if done.residue is not None:
                 stats.append(done.residue)
-            first = FIRST_CARRIED_OVER if RESIDUE in plan.extra_metadata else 1
-            for version, carried in enumerate(op.carried_over, start=first):
+            for carried in op.carried_over:
                 log = by_path.get(carried.target)
                 summary = known.get(log.path) if log else None
                 stats.append(
@@ -241,7 +243,7 @@ class CompactionExecutor:
                         num_deletes=(summary.deletes or 0) if summary else 0,
                         min_event_time=summary.min_event_time if summary else None,
                         max_event_time=summary.max_event_time if summary else None,
-                        log_version=version,
+                        log_version=log_version(carried.link),
                         base_file=done.result.base_file.rsplit("/", 1)[-1],
                     )
                 )

@@ -14,12 +14,11 @@ from hudi_assets.engine.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
 from hudi_assets.engine.compaction.placement import NewInstant, Placement, past_instant
 from hudi_assets.engine.compaction.residue import (
-    FIRST_CARRIED_OVER,
-    RESIDUE,
     check_exact_split,
     keeps_tombstones,
     plan_marks,
 )
+from hudi_assets.engine.compaction.statistics_room import check_room
 from hudi_assets.engine.compaction.strategy import CompactionStrategy, EventTimeBased
 from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.errors import InvalidInput
@@ -94,12 +93,14 @@ class CompactionPlanner:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
             state = self._state()
             clean_up(self.storage, self.layout, self.publisher, state)
-            chosen, guard = self._choose(self._state(), threshold)
+            state = self._state()
+            chosen, guard = self._choose(state, threshold)
             if isinstance(chosen, Plan):
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 held.check()
-                switch_off(self.storage, check_metadata_table(self.storage, self.config))
+                untrue = check_metadata_table(self.storage, self.config, self.layout)
+                switch_off(self.storage, (*untrue, *check_room(state, chosen)))
                 self.publisher.publish_plan(chosen, guard or None, self.config.carry_over, still_alone)
             return chosen
 
@@ -121,7 +122,7 @@ class CompactionPlanner:
         # Refuses a missing or mistyped field before anything else.
         unit = state.event_time_column[1] if settings.by_event_time else None
         check_exact_split(self.config, unit, self.layout, self.storage.base)
-        check_metadata_table(self.storage, self.config)
+        check_metadata_table(self.storage, self.config, self.layout)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
         writes = self.layout.carries_logs_over and not beside_writes
@@ -140,18 +141,18 @@ class CompactionPlanner:
         extra = (
             {EVENT_TIME: state.event_time_tag, **plan_marks(self.config, self.layout)} if settings.by_event_time else {}
         )
-        first = FIRST_CARRIED_OVER if RESIDUE in extra else 1
         chosen = strategy.plan(
             state.view,
             self._strategy(state, threshold),
             placement=placement,
             partitions=sorted(state.listing),
             base_file_size=settings.base_file_size,
-            carry_over=functools.partial(self.layout.carry_over, first=first),
+            carry_over=self.layout.carry_over,
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
         if isinstance(chosen, Plan):
             refuse_beside_others(state, chosen)
+            check_room(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 
     def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:

@@ -38,6 +38,11 @@ class LogSummary(NamedTuple):
     reason: str | None = None
     records: int | None = None
 
+    @classmethod
+    def stated(cls, low: int, high: int, deletes: int) -> LogSummary:
+        """What a write stat says; quicker to make than by the arguments' names, and there may be a million."""
+        return tuple.__new__(cls, (low, high, deletes, 0, None, None))
+
     @property
     def known(self) -> bool:
         return self.min_event_time is not None and self.max_event_time is not None
@@ -179,9 +184,16 @@ class EventTimeBased:
 
     def lowest(self, candidate: Candidate) -> float:
         """The smallest event time among the chosen log files; -inf where unknown, inf where they hold nothing."""
-        known = [self.summaries[log.path] for log in candidate.chosen]
-        lows = [s.min_event_time for s in known if not s.holds_nothing]
-        return min((-math.inf if low is None else low for low in lows), default=math.inf)
+        lowest = math.inf
+        for log in candidate.chosen:
+            summary = self.summaries[log.path]
+            if not summary.holds_nothing:
+                low = summary.min_event_time
+                if low is None:
+                    return -math.inf
+                if low < lowest:
+                    lowest = low
+        return lowest
 
     def splits(self, candidate: Candidate, claimed: int) -> bool:
         """True where an exact split may leave records of a chosen log file above the claimed threshold."""
@@ -308,7 +320,7 @@ def candidates(
 def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:
     """An operation's metrics (FileSliceMetricUtils); Java's executor needs every one of these."""
     base_size = slice_.base_file.size if slice_.base_file else 0
-    log_size = sum(log.size for log in chosen)
+    log_size = sum([log.size for log in chosen])
     read, write = (base_size + log_size) // _MB, (base_size or base_file_size) // _MB
     return {
         "TOTAL_LOG_FILES": float(len(chosen)),
@@ -326,7 +338,7 @@ def _operation(candidate: Candidate, carried: tuple[CarryOver, ...]) -> Operatio
         file_id=slice_.file_id,
         base_instant=slice_.base_instant,
         base_file=slice_.base_file.path if slice_.base_file else None,
-        log_files=tuple(log.path for log in candidate.chosen),
+        log_files=tuple([log.path for log in candidate.chosen]),
         carried_over=carried,
         metrics=candidate.metrics,
     )

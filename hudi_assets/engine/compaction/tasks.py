@@ -15,6 +15,7 @@ from hudi_assets.engine.indexes.bloom import BloomSettings
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
 from hudi_assets.engine.model import Operation, OperationResult
+from hudi_assets.engine.settings.parquet import BY_DEFAULT, ParquetSettings
 from hudi_assets.engine.slices.reader import SliceReader
 from hudi_assets.engine.slices.streams import StoredSlice
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
@@ -32,6 +33,7 @@ class CompactionSpec:
     residue: ResidueSpec | None = None
     bloom: BloomSettings | None = None  # of the filter in the base files' footers; None: they have none
     memory: int = DEFAULT_MEMORY  # bytes; a file group that needs more is merged in passes
+    parquet: ParquetSettings = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,17 @@ class Executed:
 def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     """Merge an operation's log files into a new base file; a marker stands before the file does."""
     reader, storage = spec.reader, spec.reader.storage
-    slice_ = StoredSlice.open(reader, op.base_file, op.log_files)
+    # What a residue log takes is written as it stands: no dictionaries, and all columns.
     leaves = OperationLeaves(spec.residue, op) if spec.residue else None
-    merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves)
+    slice_ = StoredSlice.open(reader, op.base_file, op.log_files, dictionaries=leaves is None)
+    without = FILE_NAME if leaves is None else None
+    merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves, without)
     name = spec.layout.base_file_name(op.file_id, spark.write_token(), spec.instant)
     path = f"{op.partition}/{name}" if op.partition else name
     storage.create(marker_path(spec.instant, path, "CREATE"), b"")
     most = min(ROW_GROUP_BYTES, spec.memory // 4)
-    with BaseFileWriter(storage, path, reader.schema, spec.avro_schema, spec.bloom, most) as base_file:
-        for rows in merge.rows(without=FILE_NAME):
+    with BaseFileWriter(storage, path, reader.schema, spec.avro_schema, spec.bloom, most, spec.parquet) as base_file:
+        for rows in merge.rows():
             base_file.write(rows)
     size = base_file.sync()
     left = list(merge.left()) if spec.residue else []

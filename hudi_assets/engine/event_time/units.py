@@ -81,7 +81,7 @@ def parse_time(value: int | str | datetime, what: str = "threshold") -> int:
     except ValueError:
         raise InvalidInput(
             f"The {what} {text!r} is not a point in time.",
-            hint="Give ISO-8601, as 2013-01-05T12:00:00Z, or epoch milliseconds.",
+            hint="Give ISO-8601, as 2013-01-05T12:00:00Z, or epoch milliseconds of nine digits or more.",
         ) from None
     return parse_time(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC), what)
 

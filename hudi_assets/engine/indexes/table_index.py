@@ -11,12 +11,16 @@ from hudi_assets.engine.indexes.bloom import BloomSettings
 from hudi_assets.engine.indexes.settings import BUCKET, INDEX_TYPE, LOOKED_UP
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
+from hudi_assets.engine.settings.stated import HASH_FIELD
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.writing.keys import bucket_of
 
 # A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
 _MOST_BUCKETS = 100_000
 _SURE = 2  # so many file groups are not all named like buckets by chance
+_THEIR_OWN = "Let the engine that wrote it go on writing it: compacting, cleaning and reading it here is supported."
+# HoodieTableMetaClient.PARTITION_BUCKET_INDEX_HASHING_FOLDER (1.1 on)
+_OWN_COUNTS = ".hoodie/.bucket_index/partition_bucket_index_meta"
 
 
 def names_bucket(file_id: str) -> bool:
@@ -74,6 +78,7 @@ def refuse_writes(state: TableState) -> None:
                 hint=f"Leave {INDEX_TYPE} out, and give hoodie.bucket.index.num.buckets.",
             )
         return
+    _refuse_other_buckets(state)
     if stated not in (None, BUCKET):
         raise UnsupportedTable(
             f"Tables with {INDEX_TYPE}={stated} are not written.",
@@ -87,4 +92,23 @@ def refuse_writes(state: TableState) -> None:
             where=state.storage.base,
             hint=f"State {INDEX_TYPE} as its writers have it: {' and '.join(LOOKED_UP)} are written, the others only "
             "compacted, cleaned and read.",
+        )
+
+
+def _refuse_other_buckets(state: TableState) -> None:
+    """Refuse to place rows in buckets that are counted, or hashed, in another way than ours."""
+    config, where = state.config, state.storage.base
+    if state.storage.is_directory(_OWN_COUNTS):
+        raise UnsupportedTable(
+            f"The table's partitions have bucket counts of their own ({_OWN_COUNTS}).",
+            where=where,
+            hint=_THEIR_OWN,
+        )
+    hashed = tuple(name.strip() for name in config.properties.get(HASH_FIELD, "").split(",") if name.strip())
+    if hashed and hashed != config.record_key:
+        raise UnsupportedTable(
+            f"Buckets are told by {HASH_FIELD}={','.join(hashed)}, not by the whole record key "
+            f"({','.join(config.record_key)}).",
+            where=where,
+            hint=_THEIR_OWN,
         )

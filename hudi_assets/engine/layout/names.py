@@ -6,6 +6,7 @@ The instant in a log file's name is its slice's base instant on version 6, its d
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import BaseFile, LogFile
@@ -21,6 +22,14 @@ _OTHER_FILES = {
 }
 
 
+def log_version(path: str) -> int:
+    """The version in a log file's name."""
+    match = _LOG.fullmatch(path.rpartition("/")[2])
+    if match is None:
+        raise CorruptTable("This is no log file's name.", where=path)
+    return int(match["version"])
+
+
 class FileNames:
     """The part of the table-version seam that names files."""
 
@@ -28,7 +37,28 @@ class FileNames:
 
     def parse_file(self, file: FileInfo, partition: str) -> LogFile | BaseFile | None:
         """What a file is by its name; None for neither a log nor a base file."""
-        return self.parse_log_file(file, partition) or self.parse_base_file(file, partition)
+        return next(iter(self.parse_files((file,), partition)), None)
+
+    def parse_files(self, files: Iterable[FileInfo], partition: str) -> list[LogFile | BaseFile]:
+        """The log and base files among a partition's files, in their order; others are left out."""
+        found: list[LogFile | BaseFile] = []
+        # Many files share a file id, an instant, a write token: one text is kept of each.
+        share = dict[str, str]().setdefault
+        match_log, make = _LOG.fullmatch, tuple.__new__
+        for file in files:
+            path = file.path
+            match = match_log(path, path.rfind("/") + 1)
+            if match is None:
+                if (base := self.parse_base_file(file, partition)) is not None:
+                    found.append(base)
+                continue
+            link = file.link_target
+            if link is not None:
+                _refuse_outside(file)
+            file_id, instant, version, token = match.groups("")
+            shared = share(file_id, file_id), share(instant, instant), int(version), share(token, token)
+            found.append(make(LogFile, (path, partition, *shared, file.size, link or path)))
+        return found
 
     def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None:
         match = _BASE.fullmatch(file.name)
@@ -40,15 +70,13 @@ class FileNames:
         return BaseFile(file.path, partition, file_id, instant, token, file.size)
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:
-        path = file.path
-        match = _LOG.fullmatch(path, path.rfind("/") + 1)
+        match = _LOG.fullmatch(file.name)
         if match is None:
             return None
-        link = file.link_target
-        if link is not None:
-            _refuse_outside(file)
-        file_id, instant, version, token = match.groups()
-        return LogFile(path, partition, file_id, instant, int(version), token or "", file.size, link or path)
+        _refuse_outside(file)
+        file_id, instant, version, token = match.groups("")
+        path, link = file.path, file.link_target
+        return LogFile(path, partition, file_id, instant, int(version), token, file.size, link or path)
 
     def base_file_name(self, file_id: str, token: str, instant: str) -> str:
         return f"{file_id}_{token}_{instant}.parquet"

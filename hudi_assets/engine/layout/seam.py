@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
@@ -21,6 +21,11 @@ class Layout(Protocol):
 
     @property
     def version(self) -> int: ...
+
+    @property
+    def metadata_table_versions(self) -> tuple[int, ...]:
+        """The versions of a metadata table that has this layout too: its files and its timeline are kept alike."""
+        ...
 
     @property
     def timeline_folder(self) -> str: ...
@@ -65,6 +70,10 @@ class Layout(Protocol):
         """What a file is by its name; None for neither a log nor a base file."""
         ...
 
+    def parse_files(self, files: Iterable[FileInfo], partition: str) -> list[LogFile | BaseFile]:
+        """The log and base files among a partition's files, in their order; others are left out."""
+        ...
+
     def parse_base_file(self, file: FileInfo, partition: str) -> BaseFile | None: ...
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None: ...
@@ -93,8 +102,6 @@ class Layout(Protocol):
         """
         ...
 
-    def carry_over(
-        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
-    ) -> tuple[CarryOver, ...]:
+    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
         """Names under which the remaining logs show in the slice at `instant`; none where they need no name."""
         ...

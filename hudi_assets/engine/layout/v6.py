@@ -25,6 +25,7 @@ class LayoutV6(FileNames):
     """The table-version seam, as version 6 answers it."""
 
     version: int = 6
+    metadata_table_versions: tuple[int, ...] = (6,)
     timeline_folder: str = ".hoodie"
     carries_logs_over: bool = True
     has_completion_times: bool = False
@@ -83,15 +84,20 @@ class LayoutV6(FileNames):
             slices.setdefault(log.base_instant, []).append(log)
         return slices
 
-    def carry_over(
-        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
-    ) -> tuple[CarryOver, ...]:
-        """Names under which the remaining logs show in the slice at `instant`, in log order, from version `first`.
+    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
+        """Names under which the remaining logs show in the slice at `instant`, in log order.
 
-        A chain of links stays flat: what is itself carried over is carried over from its original.
+        A chain of links stays flat: what is itself carried over is carried over from its original. Versions go on
+        from the old slice's: until the plan is published Hudi 1.2.0 takes these links for the newest logs of that
+        slice, and appends there with the version that follows.
         """
-        folder = f"{slice_.partition}/" if slice_.partition else ""
+        # A name but for its version and its write token, which come last.
+        head = self.log_file_name(slice_.file_id, instant, 0, "").removesuffix("0_")
+        if slice_.partition:
+            head = f"{slice_.partition}/{head}"
         return tuple(
-            CarryOver(folder + self.log_file_name(slice_.file_id, instant, version, log.write_token), log.original)
-            for version, log in enumerate(remaining, start=first)
+            [
+                CarryOver(f"{head}{version}_{log.write_token}", log.original)
+                for version, log in enumerate(remaining, start=slice_.next_log_version)
+            ]
         )

@@ -33,6 +33,7 @@ class LayoutV8(FileNames):
     """The table-version seam, as versions 8 and 9 answer it."""
 
     version: int = 8
+    metadata_table_versions: tuple[int, ...] = (8, 9)
     timeline_folder: str = ".hoodie/timeline"
     carries_logs_over: bool = False
     has_completion_times: bool = True
@@ -116,9 +117,7 @@ class LayoutV8(FileNames):
             slices.setdefault(starts[-1] if starts else log.base_instant, []).append(log)
         return slices
 
-    def carry_over(
-        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, first: int = 1
-    ) -> tuple[CarryOver, ...]:
+    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
         """None: what was requested after the plan's instant is in the new slice by itself."""
-        del slice_, remaining, instant, first
+        del slice_, remaining, instant
         return ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import BinaryIO
@@ -38,12 +38,15 @@ from hudi_assets.engine.merging.merge import (
     head_columns,
     size_of,
 )
+from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.model import EventTimeRange
 from hudi_assets.engine.storage import Storage
 
 log = logging.getLogger(__name__)
 _MOST_ROWS = 1 << 20
 _MOST_BYTES = 64 << 20
+_INDEX_BYTES = 3  # of a dictionary's index, and of its texts' part in it: more, and the texts hardly repeat
+_SMALL = 4 << 10
 
 OPERATION = "_hoodie_operation"
 APPLIED_PROPERTY = "hudi_assets.applied"
@@ -87,13 +90,31 @@ class StoredBlock:
     block: LogBlock
 
     def records(
-        self, storage: Storage, schema: pa.Schema, ordering: str, columns: Sequence[str] | None = None
+        self,
+        storage: Storage,
+        schema: pa.Schema,
+        ordering: str,
+        columns: Sequence[str] | None = None,
+        chosen: Flags | None = None,
+        dictionaries: frozenset[str] = frozenset(),
     ) -> LogRecords:
-        """Its records in the columns of `schema`; with `columns`, rows in those of them alone."""
+        """Its records in the columns of `schema`; with `columns`, rows in those of them alone.
+
+        `chosen`: of an Avro data block, these rows; the others are stepped over by their lengths. `dictionaries`: text
+        columns that may come as such.
+        """
         content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
         if len(content) < self.block.content_size:
             raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=self.path)
-        return block_records(replace(self.block, content=content), schema, ordering, self.path, columns)
+        if chosen is not None:
+            with _named(self.path):
+                content = avro_codec.chosen_records(content, chosen)
+        block = replace(self.block, content=content)
+        return block_records(block, schema, ordering, self.path, columns, dictionaries)
+
+    def reads_chosen(self, deciding: Sequence[str]) -> bool:
+        """True where the deciding columns, and then some of the rows, are decoded without the rest."""
+        return self.block.type is BlockType.AVRO_DATA and avro_codec.picks(_avro_schema(self.block), deciding)
 
 
 @dataclass(slots=True)
@@ -173,16 +194,32 @@ def refuse_columns(names: Sequence[str], where: str) -> None:
 
 
 def block_records(
-    block: LogBlock, schema: pa.Schema, ordering: str, path: str, columns: Sequence[str] | None = None
+    block: LogBlock,
+    schema: pa.Schema,
+    ordering: str,
+    path: str,
+    columns: Sequence[str] | None = None,
+    dictionaries: frozenset[str] = frozenset(),
 ) -> LogRecords:
-    """A data or delete block's records, in the table's schema; with `columns`, rows in those of them alone."""
+    """A data or delete block's records, in the table's schema; with `columns`, rows in those of them alone.
+
+    `dictionaries`: text columns that may come as such.
+    """
     if columns is not None:
         schema = pa.schema([field for field in schema if field.name in columns])
-    try:
+    with _named(path):
         if block.type is BlockType.DELETE:
             deletes = delete_codec.decode_deletes(block.content)
             return as_deletes(deletes, schema.field(ordering).type if ordering else None)
-        return Rows(avro_project.project(_needed_columns(block, schema.names, path), schema))
+        rows = _needed_columns(block, schema.names, path, dictionaries)
+        return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors name the log file."""
+    try:
+        yield
     except CorruptTable as error:
         raise CorruptTable(error.what, where=path, hint=error.hint) from error
     except InvalidInput as error:
@@ -195,14 +232,48 @@ def read_parquet(source: pa.NativeFile | BinaryIO, columns: Sequence[str] | None
         return read_columns(open_parquet(source), columns)
 
 
-def open_parquet(source: pa.NativeFile | BinaryIO, buffer: int = 0) -> pq.ParquetFile:
+def open_parquet(
+    source: pa.NativeFile | BinaryIO, buffer: int = 0, dictionaries: Collection[str] = ()
+) -> pq.ParquetFile:
     """A Parquet file whose footer claims no more than its size can hold. Call it within `parquet_damage`.
 
     With a `buffer` (bytes) so much of each column is read at a time; else all that a row group has of it.
+    Those of the `dictionaries` that the file has as such are read so: they are not spread to be collected again.
     """
     file = pq.ParquetFile(source, buffer_size=buffer)
     _refuse_bomb(file.metadata, source.seek(0, io.SEEK_END))
-    return file
+    names = _repeating(file.metadata, dictionaries) if dictionaries else []
+    if not names:
+        return file
+    return pq.ParquetFile(source, metadata=file.metadata, read_dictionary=names, buffer_size=buffer)
+
+
+def _repeating(metadata: pq.FileMetaData, names: Collection[str]) -> list[str]:
+    """Columns that are dictionaries in the file, as far as a footer tells it: few bytes for each value."""
+    found = []
+    for number in range(metadata.num_columns):
+        chunks = [metadata.row_group(group).column(number) for group in range(metadata.num_row_groups)]
+        if chunks and chunks[0].path_in_schema in names and all(_is_dictionary(chunk) for chunk in chunks):
+            found.append(chunks[0].path_in_schema)
+    return found
+
+
+def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    return bool(
+        chunk.physical_type == "BYTE_ARRAY"
+        and chunk.has_dictionary_page
+        and chunk.total_uncompressed_size <= _INDEX_BYTES * chunk.num_values + _SMALL
+    )
+
+
+def with_dictionaries(schema: pa.Schema, read: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """A schema in which those of the columns are dictionaries that were read as such, of the same values."""
+    return pa.schema([_as_read(field, read) if field.name in names else field for field in schema])
+
+
+def _as_read(field: pa.Field, read: pa.Schema) -> pa.Field:
+    kind = read.field(field.name).type if field.name in read.names else field.type
+    return field.with_type(kind) if pa.types.is_dictionary(kind) and kind.value_type == field.type else field
 
 
 def read_columns(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -241,13 +312,13 @@ def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> p
     return avro_codec.decode_records(block.content, _avro_schema(block), columns)
 
 
-def _needed_columns(block: LogBlock, columns: Sequence[str], path: str) -> pa.Table:
+def _needed_columns(block: LogBlock, columns: Sequence[str], path: str, dictionaries: frozenset[str]) -> pa.Table:
     """Those of the columns that the block has; refused by all of its columns' names."""
     if block.type is not BlockType.PARQUET_DATA:
         refuse_columns(avro_codec.field_names(_avro_schema(block)), path)
         return data_block_table(block, columns)
     with parquet_damage():
-        file = open_parquet(pa.BufferReader(block.content))
+        file = open_parquet(pa.BufferReader(block.content), dictionaries=dictionaries)
         refuse_columns(file.schema_arrow.names, path)
         return read_columns(file, columns)
 

@@ -4,8 +4,10 @@ First it is decided which rows are in the result, by keys and ordering values al
 read part by part and what was decided for is given out. What is held at a time:
 - keys and ordering values of the log records ("heads"), within half of the budget: where they are more, the keys are
   dealt into parts by their hash, and each part is decided for in a pass of its own over logs and base file;
-- log blocks that were read whole already, within the other half: the others are read again when their rows are due;
-- a quarter of the budget of base rows, one log block, and a bit or a byte per row.
+- log blocks that were read whole already, within the other half: the others are read again when their rows are due.
+  Of Avro blocks only the rows that win are decoded then;
+- a quarter of the budget of base rows (where all of them fit, they are read once), one log block, and a bit or a byte
+  per row.
 `docs/compaction.md` says what that comes to.
 """
 
@@ -26,6 +28,7 @@ from hudi_assets.engine.model import MergeMode
 DEFAULT_MEMORY: Final = 1 << 30
 _MOST_PARTS: Final = 1 << 12
 _FILTERED_ROWS: Final = 1 << 17
+_MANY: Final = 0.5  # with so many of a block's rows chosen, the others are not worth stepping over
 
 
 class Leaving(Protocol):
@@ -50,8 +53,14 @@ class SliceRecords(Protocol):
     def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
         """Some columns of all base rows in their order, about `most_bytes` at a time; the same parts each time."""
 
-    def block(self, number: int, columns: Sequence[str] | None) -> LogRecords:
-        """A block's records, rows in those of the columns alone (None: all of the schema)."""
+    def base_fits(self, most_bytes: int) -> bool:
+        """True where all base rows surely take no more in Arrow."""
+
+    def reads_chosen(self, number: int) -> bool:
+        """True where of a data block some rows are read without decoding the others."""
+
+    def block(self, number: int, columns: Sequence[str], chosen: Flags | None = None) -> LogRecords:
+        """A block's records, rows in those of the columns alone; `chosen`: of a block that `reads_chosen`, these."""
 
 
 @dataclass
@@ -68,7 +77,8 @@ class _Decided:
 class SliceMerge:
     """One merge. When it is made everything is decided for: damage that shows then, shows before a row is given out.
 
-    `ordering` is empty where the table has no ordering field. `memory` in bytes. `parts`: of how many the keys are.
+    `ordering` is empty where the table has no ordering field. `memory` in bytes. Rows may come `without` one of their
+    columns, that decides nothing. `parts`: of how many the keys are.
     """
 
     source: SliceRecords
@@ -76,10 +86,12 @@ class SliceMerge:
     mode: MergeMode
     memory: int = DEFAULT_MEMORY
     leaving: Leaving | None = None
+    without: str | None = None
     parts: int = field(default=1, init=False)
     log_records: int = field(default=0, init=False)
     _kept: dict[int, LogRecords] = field(default_factory=dict, init=False)
     _kept_bytes: int = field(default=0, init=False)
+    _kept_base: list[pa.Table] | None = field(default=None, init=False)
     _starts: Places = field(init=False)
     _decided: _Decided = field(init=False)
 
@@ -119,9 +131,9 @@ class SliceMerge:
         if number in self._kept:
             return self._kept[number]
         room = self.memory // 2 - self._kept_bytes
-        if self.source.block_sizes[number] > room:
+        if self.source.block_sizes[number] > room or self.source.reads_chosen(number):
             return self.source.block(number, head_columns(self.ordering))
-        records = self.source.block(number, None)
+        records = self.source.block(number, self._names)
         size = records.table.nbytes if isinstance(records, Rows) else records.keys.nbytes + records.ordering.nbytes
         if size <= room:
             self._kept[number] = records
@@ -139,7 +151,7 @@ class SliceMerge:
         winners = find_winners(heads, self.mode)
         compared = [self.ordering] if self.mode is MergeMode.EVENT_TIME_ORDERING else []
         replaced, beaten = [], [np.empty(0, np.int64)]
-        for rows in self.source.base([KEY, *compared], self.memory // 4):
+        for rows in self._base([KEY, *compared]):
             matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None)
             replaced.append(matched.replaced)
             beaten.append(matched.beaten)
@@ -151,6 +163,16 @@ class SliceMerge:
         if self.leaving is not None and len(tombstones):
             met = self.leaving.met(winners.ordering.take(pa.array(tombstones)).combine_chunks())
             decided.tombstones[self._flat(winners.places[tombstones[met]])] = True
+
+    def _base(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Base rows in these columns at least; read whole, and kept for `rows`, where they fit."""
+        if self._kept_base is None and self.parts == 1 and self.source.base_fits(self.memory // 4):
+            self._kept_base = list(self.source.base(self._names, self.memory // 4))
+        yield from self.source.base(columns, self.memory // 4) if self._kept_base is None else self._kept_base
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in self.source.schema.names if name != self.without]
 
     def _without_above(self, heads: list[Head], leaving: Leaving) -> list[Head]:
         above = [leaving.above(head) for head in heads]
@@ -166,14 +188,10 @@ class SliceMerge:
 
     # ------------------------------------------------------------------------------------------ giving out
 
-    def rows(self, without: str | None = None) -> Iterator[pa.Table]:
-        """The merged rows: base rows that stay, in their order, then log rows in log order.
-
-        Base rows may come `without` one of their columns.
-        """
+    def rows(self) -> Iterator[pa.Table]:
+        """The merged rows: base rows that stay, in their order, then log rows in log order."""
         start = 0
-        names = [name for name in self.source.schema.names if name != without]
-        for rows in self.source.base(names, self.memory // 4):
+        for rows in self._base(self._names):
             end = start + len(rows)
             yield rows if self._decided.replaced is None else _filtered(rows, ~self._decided.replaced[start:end])
             start = end
@@ -191,7 +209,10 @@ class SliceMerge:
             mask = flags[self._starts[number] : self._starts[number + 1]]
             if not mask.any():
                 continue
-            records = self._kept[number] if number in self._kept else self.source.block(number, None)
+            if number not in self._kept and mask.mean() < _MANY and self.source.reads_chosen(number):
+                yield self.source.block(number, self._names, mask)
+                continue
+            records = self._kept[number] if number in self._kept else self.source.block(number, self._names)
             if isinstance(records, Rows) and mask.all():
                 yield records
             elif isinstance(records, Rows):

@@ -119,6 +119,10 @@ class ColumnStatsIndex:
         # Nothing says it but what is there; where nothing is, 0.15.0's default: every column.
         return not self._has_entries or column in self._logged or self._in_base_files(column)
 
+    def decimals_with_wrapper(self, columns: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+        """Those of some columns of decimals whose bounds are kept as DecimalWrapper, which not every value fits."""
+        return {} if self._typed else {path: kind for path, kind in columns.items() if self._is_indexed(path)}
+
     @cached_property
     def _logged(self) -> frozenset[str]:
         """The columns that log files have entries of."""

@@ -24,6 +24,7 @@ from hudi_assets.engine.metadata_table.partitions import (
 )
 from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
+from hudi_assets.engine.settings.versions import VERSION
 from hudi_assets.engine.storage import Storage
 
 _FILES: Final = "files"
@@ -46,20 +47,20 @@ def _without(partitions: tuple[str, ...], kept: tuple[str, ...]) -> tuple[str, .
     return tuple(p for p in partitions if not any(p == k or (k.endswith("_") and p.startswith(k)) for k in kept))
 
 
-def check_write(storage: Storage, config: TableConfig) -> tuple[str, ...]:
+def check_write(storage: Storage, config: TableConfig, layout: Layout) -> tuple[str, ...]:
     """The partitions that have to be switched off before a write; `UnsupportedTable` where that is not asked for."""
-    return _check(storage, config, _WRITE)
+    return _check(storage, config, layout, _WRITE)
 
 
-def check_compaction(storage: Storage, config: TableConfig) -> tuple[str, ...]:
+def check_compaction(storage: Storage, config: TableConfig, layout: Layout) -> tuple[str, ...]:
     """As `check_write`, for a compaction."""
-    return _check(storage, config, _COMPACTION)
+    return _check(storage, config, layout, _COMPACTION)
 
 
-def _check(storage: Storage, config: TableConfig, action: str) -> tuple[str, ...]:
+def _check(storage: Storage, config: TableConfig, layout: Layout, action: str) -> tuple[str, ...]:
     if not has_metadata_table(storage):
         return ()
-    _check_version(storage, config)
+    _check_layout(storage, layout)
     properties = table_properties(storage)
     building = named(properties.get(INFLIGHT))
     if _FILES in building:
@@ -109,12 +110,12 @@ def _willing(storage: Storage, config: TableConfig, what: str, untrue: tuple[str
     return untrue
 
 
-def _check_version(storage: Storage, config: TableConfig) -> None:
+def _check_layout(storage: Storage, layout: Layout) -> None:
     own = table_properties(storage, PROPERTIES)
-    version = own.get("hoodie.table.version", "")
-    if (version == "6") != (config.table_version == 6) or own.get("hoodie.table.base.file.format") != "HFILE":
+    version, files = own.get(VERSION, "unknown"), own.get("hoodie.table.base.file.format", "unknown")
+    if version not in map(str, layout.metadata_table_versions) or files != "HFILE":
         raise UnsupportedTable(
-            f"The metadata table is of version {version or 'unknown'}, the table of version {config.table_version}.",
+            f"The metadata table is of version {version} and of {files} files, the table of version {layout.version}.",
             where=f"{storage.base}: {PROPERTIES}",
             hint="Delete the metadata table with Hudi (hoodie.metadata.enable=false) and let it make a new one.",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,14 +18,26 @@ it takes longer than all else that writing does, and makes the file larger."""
 def dictionary_columns(table: pa.Table) -> list[str]:
     """What `use_dictionary` of pyarrow's Parquet writer takes. Columns inside nested ones are in it always."""
     size = len(table)
-    rows = pa.array(np.linspace(0, size - 1, _SAMPLE).astype(np.int64)) if size > _SAMPLE else None
+    rows = np.linspace(0, size - 1, _SAMPLE).astype(np.int64) if size > _SAMPLE else None
     found: list[str] = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
         if pa.types.is_nested(column.type):
             found += _leaves(name, column.type)
-        elif _repeats(column if rows is None else column.take(rows)):
+        elif pa.types.is_dictionary(column.type) or _repeats(column if rows is None else _taken(column, rows)):
             found.append(name)
     return found
+
+
+def _taken(column: pa.ChunkedArray, rows: npt.NDArray[np.int64]) -> pa.ChunkedArray:
+    """The values of some rows, ascending, chunk by chunk: of a whole column Arrow makes one chunk first."""
+    ends = np.cumsum([len(chunk) for chunk in column.chunks])
+    cuts = [0, *np.searchsorted(rows, ends).tolist()]
+    taken = [
+        chunk.take(pa.array(rows[cuts[n] : cuts[n + 1]] - (ends[n] - len(chunk))))
+        for n, chunk in enumerate(column.chunks)
+        if cuts[n + 1] > cuts[n]
+    ]
+    return pa.chunked_array(taken, column.type)
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:

@@ -28,6 +28,8 @@ from hudi_assets.engine.settings.merging import (
     new_merge_properties,
     parse_merge_settings,
 )
+from hudi_assets.engine.settings.parquet import ParquetSettings, parse_parquet_settings
+from hudi_assets.engine.settings.stated import HASH_FIELD, check_stated, in_known_names
 from hudi_assets.engine.settings.versions import version_properties
 from hudi_assets.engine.storage import Storage
 
@@ -113,6 +115,7 @@ class TableConfig:
     compaction: CompactionSettings
     merging: MergeSettings
     index: IndexSettings
+    parquet: ParquetSettings
     properties: Mapping[str, str] = field(repr=False, compare=False)
 
     @property
@@ -172,7 +175,7 @@ def new_table_properties(
         "hoodie.datasource.write.drop.partition.columns": "false",
         INDEX_TYPE: "BUCKET",
         BUCKETS: str(buckets),
-        "hoodie.bucket.index.hash.field": ",".join(record_key),
+        HASH_FIELD: ",".join(record_key),
         # Java checks the hash field against this one when it opens the table for a service.
         "hoodie.datasource.write.recordkey.field": ",".join(record_key),
         EVENT_TIME_FIELD: event_time_field,
@@ -207,8 +210,9 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
         properties = javaproperties.loads(storage.read(path).decode("latin-1"))
     except ValueError as error:
         raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
-    overlay = settings or {}
+    properties, overlay = in_known_names(properties), in_known_names(settings or {})
     _check_overlay(properties, overlay, storage.base)
+    check_stated(properties, overlay, storage.base)
     config = parse_config({**properties, **overlay}, storage.base)
     return replace(config, buckets_given=BUCKETS in overlay and BUCKETS not in properties)
 
@@ -268,6 +272,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         compaction=parse_compaction_settings(properties, where),
         merging=merging,
         index=parse_index_settings(properties, where),
+        parquet=parse_parquet_settings(properties, where),
         properties=dict(properties),
     )
 

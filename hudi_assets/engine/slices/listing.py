@@ -31,7 +31,4 @@ def _marks(file: FileInfo) -> bool:
 
 def parse(listing: Mapping[str, Iterable[FileInfo]], layout: Layout) -> DataFiles:
     """The log and base files of a listing; files of other kinds are left out."""
-    return {
-        partition: [parsed for file in files if (parsed := layout.parse_file(file, partition)) is not None]
-        for partition, files in listing.items()
-    }
+    return {partition: layout.parse_files(files, partition) for partition, files in listing.items()}

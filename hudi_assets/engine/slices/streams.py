@@ -18,8 +18,10 @@ from hudi_assets.engine.logs.reader import (
     open_parquet,
     parquet_damage,
     refuse_columns,
+    with_dictionaries,
 )
-from hudi_assets.engine.merging.merge import LogRecords
+from hudi_assets.engine.merging.merge import LogRecords, head_columns
+from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.slices.reader import SliceReader
 from hudi_assets.engine.storage import Storage
 
@@ -36,6 +38,16 @@ class BaseRows:
     storage: Storage
     path: str
     schema: pa.Schema  # with meta columns
+    dictionaries: frozenset[str] = frozenset()  # columns that may come as dictionaries, where the file has them so
+
+    def fits(self, most_bytes: int) -> bool:
+        """True where all columns of all rows surely take no more in Arrow; False too for a file that cannot be read."""
+        try:
+            with self.storage.open(self.path) as source, parquet_damage():
+                file = open_parquet(source)
+                return file.metadata.num_rows <= _MOST_ROWS and _unpacked(file) <= most_bytes
+        except (CorruptTable, FileNotFoundError):
+            return False  # reading it says what is wrong
 
     def tables(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
         """Some columns of all rows in their order, about `most_bytes` of them in Arrow at a time."""
@@ -52,7 +64,7 @@ class BaseRows:
 
     def _tables(self, source: BinaryIO, schema: pa.Schema, most_bytes: int) -> Iterator[pa.Table]:
         with parquet_damage():
-            file = open_parquet(source, _BUFFER)
+            file = open_parquet(source, _BUFFER, self.dictionaries)
         refuse_columns(file.schema_arrow.names, f"{self.storage.base}: {self.path}")
         with parquet_damage():
             batches = _batches(file, schema.names, _rows_within(file, schema.names, most_bytes))
@@ -64,7 +76,8 @@ class BaseRows:
                     break
                 batch.validate(full=True)  # text that is no UTF-8 would surface anywhere
             seen += len(batch)
-            yield project(pa.Table.from_batches([batch]), schema)
+            rows = pa.Table.from_batches([batch])
+            yield project(rows, with_dictionaries(schema, rows.schema, self.dictionaries))
         if seen != file.metadata.num_rows:
             raise CorruptTable(f"The file has {seen} rows where its footer says {file.metadata.num_rows}.")
 
@@ -75,10 +88,16 @@ def _batches(file: pq.ParquetFile, columns: Sequence[str], rows: int) -> Iterato
     return batches
 
 
+def _unpacked(file: pq.ParquetFile) -> int:
+    """Bytes in Arrow that all rows take at most."""
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    encoded: int = sum(group.total_byte_size for group in groups)
+    return encoded * _UNPACKED
+
+
 def _rows_within(file: pq.ParquetFile, columns: Sequence[str], most_bytes: int) -> int:
     """How many rows take about `most_bytes` in Arrow."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) * _UNPACKED <= most_bytes or not groups:
+    if _unpacked(file) <= most_bytes:
         return _MOST_ROWS
     tried = next(_batches(file, columns, _TRIED), None)
     size = tried.nbytes // len(tried) + 1 if tried is not None and len(tried) else 1
@@ -87,16 +106,24 @@ def _rows_within(file: pq.ParquetFile, columns: Sequence[str], most_bytes: int) 
 
 @dataclass(frozen=True)
 class StoredSlice:
-    """A file slice in its files, for `merging.passes.SliceMerge`."""
+    """A file slice in its files, for `merging.passes.SliceMerge`.
+
+    With `dictionaries` text columns come as such where a file has them so; those that a merge looks at do not.
+    """
 
     reader: SliceReader
     base_file: str | None
     found: FoundBlocks
+    dictionaries: frozenset[str]
 
     @classmethod
-    def open(cls, reader: SliceReader, base_file: str | None, log_files: tuple[str, ...]) -> StoredSlice:
+    def open(
+        cls, reader: SliceReader, base_file: str | None, log_files: tuple[str, ...], dictionaries: bool = False
+    ) -> StoredSlice:
         """Looks through the log files' block headers."""
-        return cls(reader, base_file, find_blocks(reader.storage, log_files, reader.committed))
+        texts = {field.name for field in reader.schema if field.type == pa.string()} if dictionaries else set()
+        found = find_blocks(reader.storage, log_files, reader.committed)
+        return cls(reader, base_file, found, frozenset(texts.difference(head_columns(reader.ordering))))
 
     @property
     def schema(self) -> pa.Schema:
@@ -108,8 +135,17 @@ class StoredSlice:
 
     def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
         if self.base_file:
-            yield from BaseRows(self.reader.storage, self.base_file, self.reader.schema).tables(columns, most_bytes)
+            yield from self._base_rows(self.base_file).tables(columns, most_bytes)
 
-    def block(self, number: int, columns: Sequence[str] | None) -> LogRecords:
-        reader = self.reader
-        return self.found.blocks[number].records(reader.storage, reader.schema, reader.ordering, columns)
+    def base_fits(self, most_bytes: int) -> bool:
+        return self.base_file is None or self._base_rows(self.base_file).fits(most_bytes)
+
+    def _base_rows(self, path: str) -> BaseRows:
+        return BaseRows(self.reader.storage, path, self.reader.schema, self.dictionaries)
+
+    def reads_chosen(self, number: int) -> bool:
+        return self.found.blocks[number].reads_chosen(head_columns(self.reader.ordering))
+
+    def block(self, number: int, columns: Sequence[str], chosen: Flags | None = None) -> LogRecords:
+        reader, stored = self.reader, self.found.blocks[number]
+        return stored.records(reader.storage, reader.schema, reader.ordering, columns, chosen, self.dictionaries)

@@ -96,6 +96,7 @@ class WriteStat(NamedTuple):
 
     @classmethod
     def of_fields(cls, values: tuple[Any, ...]) -> WriteStat:
+        """One of values that are known to be right, in order: makes it without looking at any."""
         return tuple.__new__(cls, values)
 
     @classmethod

@@ -53,6 +53,10 @@ class Timeline:
         """True where a base file, log block or slice of this instant is to be read."""
         if timestamp in self._completed_writes:
             return True
+        return self.is_archived(timestamp)
+
+    def is_archived(self, timestamp: str) -> bool:
+        """True for what is older than the active timeline."""
         return self.start is not None and timestamp < self.start
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 from hudi_assets.engine.storage import SCRATCH, Storage
@@ -79,7 +79,7 @@ def newest_batches(batches: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """The memory as it is kept: what it was made from, and the rest, which is decoded when it is asked for.
+    """The memory as it is kept: what it was made from, and the rest, which is read when it is asked for.
 
     `made_from` names the commits that it holds all of ("": it does not say); `oldest` is the oldest instant of which
     it holds log files ("": none); `thresholds` are the columns' (instant, threshold).
@@ -88,15 +88,15 @@ class KeptMemory:
     made_from: str = ""
     oldest: str = ""
     thresholds: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    text: bytes = b""
+    body: Callable[[], bytes] = bytes
 
     @cached_property
     def memory(self) -> Memory:
         try:
-            body = json.loads(self.text)
+            body = json.loads(self.body())
             columns = {tag: _column(value) for tag, value in body["columns"].items()}
             return Memory(columns, {str(key): str(value) for key, value in body["batches"].items()})
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Memory()
 
 
@@ -106,12 +106,18 @@ def read_memory(storage: Storage) -> KeptMemory:
         first, _, rest = storage.read(MEMORY).partition(b"\n")
         head = unseal(first)
         if "columns" in head:  # kept before there was a head
-            old = KeptMemory(oldest="0", text=sealed_text(first))
+            old = KeptMemory(oldest="0", body=partial(sealed_text, first))
             return replace(old, thresholds=_thresholds(old.memory))
         thresholds = {str(tag): (str(stated[0]), int(stated[1])) for tag, stated in head["thresholds"].items()}
-        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, sealed_text(rest))
+        sealed_text(rest)  # damaged, it is made anew while its commits are still there
+        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, partial(_body_of, storage))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return KeptMemory()
+
+
+def _body_of(storage: Storage) -> bytes:
+    """What comes after the head. Kept anew meanwhile, it is as true: it is believed only for archived instants."""
+    return sealed_text(storage.read(MEMORY).partition(b"\n")[2])
 
 
 def _thresholds(memory: Memory) -> dict[str, tuple[str, int]]:

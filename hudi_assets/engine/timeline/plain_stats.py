@@ -6,7 +6,7 @@ accepts or refuses it: so they only have to be sure of what they take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
 from struct import Struct
@@ -32,6 +32,7 @@ LOG: Final = ("logVersion", "baseFile", "logFiles")
 # HoodieWriteStat's names of `WriteStat`'s fields, in the order of those.
 _of_log: Final = itemgetter(*TEXTS, *NUMBERS, *TIMES, *LOG)
 _of_base: Final = itemgetter(*TEXTS, *NUMBERS, *TIMES)
+_path: Final = itemgetter(0)
 _NO_LOG: Final = (None, None, None)
 _FIRST, _END = len(TEXTS), len(TEXTS) + len(NUMBERS)
 _NONE: Final = type(None)
@@ -61,8 +62,39 @@ def plain_stat(stat: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return None
 
 
-def typed_stat(stat: Mapping[str, Any]) -> tuple[Any, ...]:
-    """As `plain_stat`, of a stat whose values have the right types; KeyError where it has to be looked at."""
+def typed_stats(stats: Sequence[Mapping[str, Any]]) -> Iterable[tuple[Any, ...]]:
+    """As `plain_stat`, of a partition's stats whose values have the right types.
+
+    KeyError where one has to be looked at more closely.
+    """
+    try:
+        return _alike(list(map(_of_log, stats)))
+    except KeyError:
+        return map(_typed_stat, stats)
+
+
+def _alike(found: list[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    """Of log files of one partition all are looked at together; KeyError where they have to be told apart."""
+    if not found:
+        return found
+    partition = found[0][1]
+    paths = "\n".join(map(_path, found))
+    within = f"\n{partition}/" if partition else "\n"
+    if (
+        any(fields[1] != partition or not (fields[3] and fields[-1]) for fields in found)
+        or paths.count("\n") != len(found) - 1
+        or f"\n{paths}".count(within) != len(found)
+        or ".." in paths
+        or "\0" in paths
+        or f"\n{paths}".startswith(("\n/", "\n.hoodie"))
+        or "\n/" in paths
+        or "\n.hoodie" in paths
+    ):
+        raise KeyError
+    return found
+
+
+def _typed_stat(stat: Mapping[str, Any]) -> tuple[Any, ...]:
     return _settled(_of_log(stat) if "logVersion" in stat else _of_base_alone(stat))
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.event_time.table_times import SUMMARIES
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.codec import encode_rollback_block, read_headers
 from hudi_assets.engine.model import Action, Instant, LogFile, State
-from hudi_assets.engine.state import SUMMARIES, TableState
+from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan

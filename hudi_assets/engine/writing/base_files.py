@@ -57,7 +57,7 @@ def group_base(
     name = spec.layout.base_file_name(target.file_id, token, spec.instant)
     path = f"{partition}/{name}" if partition else name
     spec.storage.create(marker_path(spec.instant, path, "CREATE" if grown is None else "MERGE"), b"")
-    size = write_base_file(spec.storage, path, merged, spec.avro_schema, bloom)
+    size = write_base_file(spec.storage, path, merged, spec.avro_schema, bloom, spec.config.parquet)
     covered = range_of(data.column(spec.column), spec.unit, "this write")
     stat = WriteStat(
         path=path,
@@ -79,7 +79,9 @@ def _one_per_key(grown: pa.Table | None, came: pa.Table, spec: WriteSpec) -> pa.
     deletes = IS_DELETED in came.schema.names and pc.any(came.column(IS_DELETED)).as_py()
     if grown is None and not deletes and _differ(came.column(KEY)):
         return came
-    return merge(grown, [Rows(came)], spec.config.ordering_field, spec.schema, spec.config.merging.mode)
+    return merge(
+        grown, [Rows(came.combine_chunks())], spec.config.ordering_field, spec.schema, spec.config.merging.mode
+    )
 
 
 def _differ(keys: pa.ChunkedArray) -> bool:

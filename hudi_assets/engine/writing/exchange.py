@@ -1,40 +1,30 @@
-"""Rows on their way through Spark to the tasks that write them: in parcels of Arrow bytes, which Spark only carries.
+"""Rows on their way to the tasks that write them: in parcels of Arrow bytes.
 
 Spark makes rows of its own out of columns, and columns out of rows, at each step that takes Arrow. Here that happens
-once, where the DataFrame comes in; from there on a parcel is a few rows of bytes to it.
+once at most, where the DataFrame comes in. From there on a parcel waits in a file where all workers are on this
+machine, and is a few rows of bytes to Spark's shuffle where they are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.writing.pieces import PIECES, ipc_bytes, note_row, parcels_of, pieces_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SLOTS_PER_CORE = 16
-_PIECE = 16 * 1024
-"""Bytes to a row: Spark puts 10,000 rows into a batch for Python, whatever their size."""
 _TASK_BYTES = 256 << 20
-PIECES = pa.schema(
-    [
-        ("slot", pa.int32()),
-        ("stream", pa.int64()),
-        ("piece", pa.int32()),
-        ("data", pa.binary()),
-        ("note", pa.binary()),
-    ]
-)
-_DDL = "slot int, stream bigint, piece int, data binary, note binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,68 +37,52 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the driver is told of a Spark partition."""
+    """What the driver is told of a partition."""
 
     value: Any
 
 
 Pack = Callable[[Iterator[pa.RecordBatch], int], Iterator[Parcel | Note]]
-"""`pack(batches, slots)`: a Spark partition's rows as parcels for slots 0 … slots - 1, and what is said of them."""
+"""`pack(batches, slots)`: a partition's rows as parcels for slots 0 … slots - 1, and what is said of them."""
 Work = Callable[[Iterator[pa.RecordBatch], str], Any]
 """`work(parcels' rows, write token)`: what a task does with the parcels that came to it."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A DataFrame's rows in parcels, made once. `notes`: one list of values per Spark partition."""
+    """A DataFrame's rows in parcels, made once. `notes`: one list of values per partition."""
 
     notes: tuple[Any, ...]
-    _frame: DataFrame
-    _bytes: Mapping[int, int]  # by slot
+    _sizes: Mapping[int, int]  # bytes by slot
     _cores: int
+    _deliver: Callable[[Mapping[int, int], int, Work], list[Any]]
 
     def run(self, work: Work) -> list[Any]:
         """What `work` returns in each task; parcels come in the order of the DataFrame's partitions and rows."""
-        if not self._bytes:
+        if not self._sizes:
             return []
-        homes, tasks = assign(self._bytes, self._cores)
-        table = ", ".join(str(homes.get(slot, 0)) for slot in range(max(homes) + 1))
-        chosen = self._frame.where("data is not null").selectExpr(
-            "slot", "stream", "piece", "data", f"element_at(array({table}), slot + 1) as home"
-        )
-        # By the number itself where Spark has that (4.1): its hash may send two homes to one task.
-        by_id = getattr(chosen, "repartitionById", None)
-        moved = by_id(tasks, "home") if by_id else chosen.repartition(tasks, "home")
-
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield _outcome(lambda token: work(parcels_of(batches), token))
-
-        rows = moved.select("stream", "piece", "data").mapInArrow(run, "result binary").collect()
-        return [spark.unwrap(row["result"]) for row in rows]
+        return self._deliver(*assign(self._sizes, self._cores), work)
 
 
 @contextmanager
 def packed(frame: DataFrame, pack: Pack) -> Iterator[Packed]:
     """Pack a DataFrame's rows, once, whatever is done with them inside the block. Errors of `pack` come as they are."""
-    cores = frame.sparkSession.sparkContext.defaultParallelism
+    session = spark.session_of(frame)
+    cores = spark.parallelism(session)
     slots = SLOTS_PER_CORE * cores
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partition = int(spark.write_token().split("-")[0])
-        yield from packing(pack, iter(batches), slots, partition)
-
-    pieces = frame.mapInArrow(run, _DDL).persist()
-    try:
+    folder = spark.scratch_folder(session)
+    with _shuffled(frame, pack, slots) if folder is None else _in_files(session, frame, pack, slots, folder) as found:
         sizes: dict[int, int] = {}
-        notes: list[Any] = []
-        for row in pieces.where("note is not null").select("note").collect():
-            by_slot, said = spark.unwrap(row["note"])
-            notes += said
+        for by_slot in found.sizes:
             for slot, size in by_slot.items():
                 sizes[slot] = sizes.get(slot, 0) + size
-        yield Packed(tuple(notes), pieces, sizes, cores)
-    finally:
-        pieces.unpersist()
+        yield Packed(found.notes, sizes, cores, found.deliver)
+
+
+class _Found(NamedTuple):
+    sizes: Sequence[Mapping[int, int]]
+    notes: tuple[Any, ...]
+    deliver: Callable[[Mapping[int, int], int, Work], list[Any]]
 
 
 def assign(sizes: Mapping[int, int], cores: int) -> tuple[dict[int, int], int]:
@@ -126,10 +100,98 @@ def assign(sizes: Mapping[int, int], cores: int) -> tuple[dict[int, int], int]:
     return homes, tasks
 
 
-# ------------------------------------------------------------------------------------------ in a worker
+# ------------------------------------------------------------------------------------------ in files of this machine
+
+
+class Place(NamedTuple):
+    """Where a parcel lies."""
+
+    slot: int
+    file: str
+    offset: int
+    size: int
+
+
+class _Filed(NamedTuple):
+    """What one partition left: its parcels, in the order they were made."""
+
+    places: tuple[Place, ...]
+    notes: tuple[Any, ...]
+
+    def sizes(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for place in self.places:
+            found[place.slot] = found.get(place.slot, 0) + place.size
+        return found
+
+
+@contextmanager
+def _in_files(session: SparkSession, frame: DataFrame, pack: Pack, slots: int, folder: str) -> Iterator[_Found]:
+    scratch = LocalStorage(f"{folder}/parcels-{uuid.uuid4()}")
+    try:
+        filed = spark.map_rows(frame, lambda batches: file_parcels(scratch, pack(batches, slots)))
+
+        def deliver(homes: Mapping[int, int], tasks: int, work: Work) -> list[Any]:
+            shares: list[list[Place]] = [[] for _ in range(tasks)]
+            for part in filed:
+                for place in part.places:
+                    shares[homes[place.slot]].append(place)
+            return spark.run_tasks(
+                session, lambda places: work(parcels_in_files(scratch, places), spark.write_token()), shares
+            )
+
+        yield _Found([part.sizes() for part in filed], tuple(note for part in filed for note in part.notes), deliver)
+    finally:
+        scratch.delete_tree("")
+
+
+def file_parcels(scratch: LocalStorage, made: Iterator[Parcel | Note]) -> _Filed:
+    """Put a partition's parcels into a file of its own, one after the other. In a worker."""
+    name = str(uuid.uuid4())
+    places: list[Place] = []
+    notes: list[Any] = []
+    end = 0
+    with scratch.open_new(name) as file:
+        for one in made:
+            if isinstance(one, Note):
+                notes.append(one.value)
+                continue
+            # Not compressed: the pages go from memory to memory, and are gone before most of them reach the disk.
+            data = ipc_bytes(one.rows, None)
+            file.write(data)
+            places.append(Place(one.slot, name, end, data.size))
+            end += data.size
+    return _Filed(tuple(places), tuple(notes))
+
+
+def parcels_in_files(scratch: LocalStorage, places: Sequence[Place]) -> Iterator[pa.RecordBatch]:
+    """The parcels in these places, in the same order. In a worker."""
+    for place in places:
+        data = scratch.read_at(place.file, place.offset, place.size)
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            yield from reader
+
+
+# ------------------------------------------------------------------------------------------ by Spark's shuffle
+
+
+@contextmanager
+def _shuffled(frame: DataFrame, pack: Pack, slots: int) -> Iterator[_Found]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partition = int(spark.write_token().split("-")[0])
+        yield from packing(pack, batches, slots, partition)
+
+    with spark.carried(frame, run, PIECES) as pieces:
+        said = pieces.notes()
+
+        def deliver(homes: Mapping[int, int], tasks: int, work: Work) -> list[Any]:
+            return pieces.to_tasks(homes, tasks, lambda batches: work(parcels_of(batches), spark.write_token()))
+
+        yield _Found([sizes for sizes, _ in said], tuple(note for _, notes in said for note in notes), deliver)
 
 
 def packing(pack: Pack, batches: Iterator[pa.RecordBatch], slots: int, partition: int) -> Iterator[pa.RecordBatch]:
+    """A partition's parcels in pieces, and last its note. In a worker."""
     sizes: dict[int, int] = {}
     notes: list[Any] = []
     packing = pack(batches, slots)
@@ -141,54 +203,9 @@ def packing(pack: Pack, batches: Iterator[pa.RecordBatch], slots: int, partition
         if isinstance(one, Note):
             notes.append(one.value)
             continue
-        data = ipc_bytes(one.rows)
+        # Spark copies the bytes some five times, and compresses those that it shuffles: fewer are cheaper than that.
+        data = ipc_bytes(one.rows, "lz4")
         sizes[one.slot] = sizes.get(one.slot, 0) + data.size
         yield pieces_of(one.slot, (partition << 32) + number, data)
         number += 1
-    said = one if one is not None else (sizes, notes)
-    yield pa.RecordBatch.from_pydict(
-        {"slot": [0], "stream": [0], "piece": [0], "data": [None], "note": [spark.dumps(said)]}, PIECES
-    )
-
-
-def ipc_bytes(batch: pa.RecordBatch) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    # Spark copies the bytes some five times, and compresses those that it shuffles: fewer are cheaper than that.
-    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
-
-
-def pieces_of(slot: int, stream: int, data: pa.Buffer) -> pa.RecordBatch:
-    """A parcel's bytes, cut into rows."""
-    offsets = np.append(np.arange(0, data.size, _PIECE, dtype=np.int32), np.int32(data.size))
-    count = len(offsets) - 1
-    cut = pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), data])
-    columns = [np.full(count, slot, np.int32), np.full(count, stream, np.int64), np.arange(count, dtype=np.int32)]
-    return pa.RecordBatch.from_arrays([*map(pa.array, columns), cut, pa.nulls(count, pa.binary())], schema=PIECES)
-
-
-def parcels_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The parcels whose pieces (columns stream, piece, data) come in some order, in the order they were made."""
-    streams: dict[int, list[tuple[int, pa.Buffer]]] = {}
-    for batch in batches:
-        stream, piece = (batch.column(number).to_numpy() for number in (0, 1))
-        # Pieces that follow each other lie one after the other in memory too.
-        new = (np.diff(stream) != 0) | (np.diff(piece) != 1)
-        starts = [0, *(np.flatnonzero(new) + 1).tolist(), len(batch)] if len(batch) else []
-        offsets = np.frombuffer(batch.column(2).buffers()[1], np.int32, len(batch) + 1, batch.column(2).offset * 4)
-        data = batch.column(2).buffers()[2]
-        for start, stop in pairwise(starts):
-            part = data.slice(int(offsets[start]), int(offsets[stop] - offsets[start]))
-            streams.setdefault(int(stream[start]), []).append((int(piece[start]), part))
-    for number in sorted(streams):
-        parts = [part for _, part in sorted(streams.pop(number), key=lambda found: found[0])]
-        whole = parts[0] if len(parts) == 1 else pa.py_buffer(b"".join(parts))
-        with pa.ipc.open_stream(whole) as reader:
-            yield from reader
-
-
-def _outcome(work: Callable[[str], Any]) -> pa.RecordBatch:
-    outcome = spark.dumps(spark.capture(work, spark.write_token()))
-    return pa.RecordBatch.from_pydict({"result": [outcome]}, pa.schema([("result", pa.binary())]))
+    yield note_row(spark.dumps(one if one is not None else (sizes, notes)))

@@ -156,7 +156,8 @@ def write_found_rows(spec: WriteSpec, lookup: Lookup, batches: Iterator[pa.Recor
     """Write one Spark partition's rows: log files for keys that are there, base files for those that are new."""
     written: list[Written] = []
     counter = 0
-    for partition, _, rows in groups_of(batches, spec.config):
+    for partition, _, found in groups_of(batches, spec.config):
+        rows = found.combine_chunks()
         numbers = find(lookup, partition, rows.column(KEY))
         ensure_partition(spec.storage, partition, spec.instant)
         growing = _growing(lookup, partition, rows) if (numbers == _NEW).any() else None
@@ -180,7 +181,8 @@ def write_found_deletes(
 ) -> list[Written]:
     """Write one Spark partition's deletes, of the keys that there are."""
     written = []
-    for partition, _, rows in groups_of(batches, spec.config):
+    for partition, _, found in groups_of(batches, spec.config):
+        rows = found.combine_chunks()
         numbers = find(lookup, partition, rows.column(KEY))
         for number in numbers.unique().sort():
             if number != _NEW:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_assets.engine.merging.merge import KEY
+from hudi_assets.engine.metadata_table.room import Columns
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.writing.exchange import Note, Parcel
 from hudi_assets.engine.writing.keys import bucket_ids, partition_paths, record_keys
@@ -31,6 +32,7 @@ class Packing:
     config: TableConfig
     not_null: tuple[str, ...]
     by_value: pa.Schema  # columns whose values are tried: see `evolution.by_value`
+    tight: Columns | None = None  # columns whose values need room in the metadata table: see `count_rows`
 
     def pack(self, batches: Iterator[pa.RecordBatch], slots: int) -> Iterator[Parcel | Note]:
         """Parcels of rows sorted by file group, then the `RowCount`. Faulty rows are counted, and nothing travels."""
@@ -38,7 +40,7 @@ class Packing:
         waiting: list[pa.RecordBatch] = []
         size = 0
         for batch in fitting(_bounded(batches), self.by_value):
-            count += count_rows([batch], self.config, self.not_null)
+            count += count_rows([batch], self.config, self.not_null, self.tight)
             if count.faults:
                 waiting = []
                 continue
@@ -110,7 +112,10 @@ def _slot(partition: str, bucket: int, slots: int) -> int:
 
 
 def groups_of(batches: Iterable[pa.RecordBatch], config: TableConfig) -> Iterator[tuple[str, int, pa.Table]]:
-    """Partition path, bucket and rows (record key and partition path in front) of each file group in some parcels."""
+    """Partition path, bucket and rows (record key and partition path in front) of each file group in some parcels.
+
+    The rows lie where the parcels do, in as many chunks.
+    """
     found: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     for batch in batches:
         start = 0
@@ -119,9 +124,10 @@ def groups_of(batches: Iterable[pa.RecordBatch], config: TableConfig) -> Iterato
             start += size
     for partition, bucket in sorted(found):
         parts = found.pop((partition, bucket))
-        rows = pa.Table.from_batches(parts, parts[0].schema.remove_metadata()).combine_chunks()
-        keys = record_keys(
-            [rows.column(name).combine_chunks() for name in config.record_key], config.record_key, config.complex_keys
-        )
+        keys = [
+            record_keys([part.column(n) for n in config.record_key], config.record_key, config.complex_keys)
+            for part in parts
+        ]
+        rows = pa.Table.from_batches(parts, parts[0].schema.remove_metadata())
         rows = rows.add_column(0, PARTITION, pa.repeat(pa.scalar(partition, pa.string()), len(rows)))
-        yield partition, bucket, rows.add_column(0, KEY, keys)
+        yield partition, bucket, rows.add_column(0, KEY, pa.chunked_array(keys, pa.string()))

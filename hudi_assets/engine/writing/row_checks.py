@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_assets.engine.avro.project import project
+from hudi_assets.engine.metadata_table.room import ROOM, Columns, without_room
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.writing.keys import escape_path_name
 
@@ -28,13 +29,18 @@ class RowCount:
         return RowCount(self.rows + other.rows, self.faults + other.faults, self.groups | other.groups)
 
 
-def count_rows(batches: Iterable[pa.RecordBatch], config: TableConfig, not_null: Iterable[str]) -> RowCount:
-    """Count rows and their faults. A row has a fault where it has no … (see `_faults`)."""
+def count_rows(
+    batches: Iterable[pa.RecordBatch], config: TableConfig, not_null: Iterable[str], tight: Columns | None = None
+) -> RowCount:
+    """Count rows and their faults. A row has a fault where it has no … (see `_faults`).
+
+    `tight`: columns whose values the metadata table's statistics have to have room for.
+    """
     count = RowCount()
     names = list(not_null)
     for batch in batches:
         count.rows += len(batch)
-        for fault, test in _faults(batch, config, names):
+        for fault, test in _faults(batch, config, names, tight or {}):
             found = pc.sum(test).as_py() or 0
             if found:
                 count.faults[fault] += found
@@ -49,10 +55,16 @@ def fitting(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa
         yield batch
 
 
-def _faults(batch: pa.RecordBatch, config: TableConfig, not_null: list[str]) -> Iterator[tuple[str, pa.Array]]:
+def _faults(
+    batch: pa.RecordBatch, config: TableConfig, not_null: list[str], tight: Columns
+) -> Iterator[tuple[str, pa.Array]]:
     """Each thing a row must have, in words, and where it has not."""
     for name in not_null:
         yield f"{name} (null)", pc.is_null(batch.column(name))
+    for path, kind in tight.items():
+        if path.split(".")[0] in batch.schema.names:
+            fault = f"{path} that the metadata table's column statistics have room for ({ROOM})"
+            yield fault, without_room(batch, path, kind)
     texts = [pc.fill_null(_text(batch, name), "") for name in config.record_key]
     empty = [pc.equal(text, "") for text in texts]
     if config.complex_keys:

@@ -120,7 +120,7 @@ def write_rows(spec: WriteSpec, batches: Iterator[pa.RecordBatch], token: str) -
     written: list[Written] = []
     counter = 0
     for partition, bucket, rows in groups_of(batches, spec.config):
-        written += group_logs(spec, partition, spec.target(partition, bucket), rows, token, counter)
+        written += group_logs(spec, partition, spec.target(partition, bucket), rows.combine_chunks(), token, counter)
         counter += len(rows)
     return written
 

@@ -18,6 +18,7 @@ from hudi_assets.engine.indexes.table_index import bloom_filter_of, looks_keys_u
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.policy import check_write as check_metadata_table
 from hudi_assets.engine.metadata_table.policy import switch_off
+from hudi_assets.engine.metadata_table.room import Columns, tight_columns
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.schema import evolution
@@ -87,11 +88,13 @@ class Writer:
     def _write(self, df: DataFrame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.config)
-        data = self._evolved(self._state(), spark.schema_of(df)).data_schema
+        state = self._evolved(self._state(), spark.schema_of(df))
+        data = state.data_schema
         by_value = evolution.by_value(spark.schema_of(df), data)
         needed = {name for name in (self.config.ordering_field, self.config.event_time_field) if name}
         needed |= {field.name for field in data if not field.nullable}
-        return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id)
+        tight = tight_columns(self.storage, self.layout, state.timeline, data)
+        return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id, tight)
 
     def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         given = spark.schema_of(df).names
@@ -187,6 +190,7 @@ class Writer:
         operation: str,
         clock_ms: int | None,
         batch_id: str | None,
+        tight: Columns | None = None,
     ) -> CommitResult:
         if self.config.buckets is None and not looks_keys_up(self.config):
             raise InvalidInput(
@@ -198,7 +202,7 @@ class Writer:
         if self.config.clock == "commit" and clock_ms is None:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
         self.storage.check_writable()
-        packing = Packing(self.config, tuple(not_null), by_value)
+        packing = Packing(self.config, tuple(not_null), by_value, tight)
         columns = spark.schema_of(df)
         with exchange.packed(df, packing.pack) as rows_once:
             total = self._checked(rows_once.notes)
@@ -235,7 +239,7 @@ class Writer:
         self._check_index(state)
         if operation == BULK_INSERT:
             self._check_empty(state, total.groups)
-        switch_off(self.storage, check_metadata_table(self.storage, self.config))
+        switch_off(self.storage, check_metadata_table(self.storage, self.config, self.layout))
         instant = self.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
         heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)

@@ -62,7 +62,7 @@ def limit(topic: str, kind: Kind) -> str | None:
     if topic == "execution" and not kind.completion_times:
         return "an incremental range over a plan that Hudi executed lacks the rows of carried-over log files in Hudi"
     if topic == "hudi-rs" and kind.metadata and kind.completion_times:
-        return "hudi-rs 0.5 shows no file group that is log files alone where it goes by the metadata table"
+        return "going by the metadata table, hudi-rs 0.5 shows no file group of log files alone, Hudi's neither"
     return None
 
 

@@ -61,6 +61,18 @@ def unfinished(table: Path, *actions: str) -> set[str]:
     return {f.requested for f in files(table) if f.action in actions and f.state != "completed"} - done
 
 
+def guards(table: Path) -> set[str]:
+    """Pending compactions that compact nothing."""
+    pending = (folder(table) / f"{instant}.compaction.requested" for instant in unfinished(table, "compaction"))
+    return {path.name[:17] for path in pending if not _plan(path)["operations"]}
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    (plan,) = list(fastavro.reader(BytesIO(path.read_bytes())))
+    assert isinstance(plan, dict)
+    return plan
+
+
 def checksum_of(path: Path) -> Path:
     """The file in which Java's local file system keeps a file's checksum."""
     return path.with_name(f".{path.name}.crc")
@@ -68,9 +80,7 @@ def checksum_of(path: Path) -> Path:
 
 def compaction(table: Path, instant: str) -> Compaction:
     """What a compaction plan merges: by the instants in the blocks of the log files that it names."""
-    path = folder(table) / f"{instant}.compaction.requested"
-    (plan,) = list(fastavro.reader(BytesIO(path.read_bytes())))
-    assert isinstance(plan, dict)
+    plan = _plan(folder(table) / f"{instant}.compaction.requested")
     merged: dict[Group, frozenset[str]] = {}
     operations: list[Mapping[str, Any]] = plan["operations"] or []
     for operation in operations:

@@ -1,0 +1,140 @@
+"""Where the seconds of a first load go: parts of it, and what Spark alone takes for the same rows.
+
+    scripts/with-env python -m benchmarks.load_stages [--rows 2000000] [--runs 3]
+
+Each line is one stage from the same Parquet file: CPU seconds (user and system, of the driver, the JVM and the Python
+workers) and the clock's, medians of the runs after one that warms up. The stages take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.data import Work, trips
+from benchmarks.measuring import Contender, in_turn, on_cores
+from benchmarks.ours import Ours, session
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.writing import exchange
+from hudi_assets.engine.writing.packing import Packing
+from hudi_assets.home import home
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Each takes an empty path."""
+
+    spark: Any
+    work: Work
+
+    def _rows(self) -> Any:
+        return self.spark.read.parquet(str(self.work.load))
+
+    def scan(self, path: Path) -> None:
+        """Spark reads all columns, and drops the rows."""
+        self._rows().write.format("noop").mode("overwrite").save()
+
+    def handover(self, path: Path) -> None:
+        """Spark reads all columns and hands the rows to Python, which counts them."""
+
+        def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield pa.RecordBatch.from_pydict({"n": [sum(len(batch) for batch in batches)]})
+
+        self._rows().mapInArrow(count, "n bigint").collect()
+
+    def direct(self, path: Path) -> None:
+        """Workers read all columns from the file themselves."""
+        seam.map_rows(self._rows(), lambda batches: sum(len(batch) for batch in batches))
+
+    def packed(self, path: Path) -> None:
+        """The same, and check, group and put into parcels."""
+        with self._packed(path, self._rows()):
+            pass
+
+    def packed_from_spark(self, path: Path) -> None:
+        """As before, where the rows come from Spark: a filter that takes none away."""
+        with self._packed(path, self._rows().where(f"{self.work.ordering_field} >= 0")):
+            pass
+
+    def _packed(self, path: Path, rows: Any) -> Any:
+        table = HudiTable.create(
+            str(path),
+            seam.schema_of(rows),
+            record_key=list(self.work.record_key),
+            ordering_field=self.work.ordering_field,
+            buckets=self.work.buckets,
+            event_time_unit=self.work.event_time_unit,
+        )
+        return exchange.packed(rows, Packing(table.config, (self.work.ordering_field,), pa.schema([])).pack)
+
+    def load(self, path: Path) -> None:
+        """create and bulk_insert."""
+        Ours(self.spark, self.work).load(path, self.work.load)
+
+    def load_and_ask(self, path: Path) -> None:
+        """What load_vs_hudi times: that, and an answer of the read-optimized view."""
+        self.load(path)
+        Ours(self.spark, self.work).read_optimized(path)
+
+    def spark_writes(self, path: Path) -> None:
+        """Spark alone: repartition(8, key).write.parquet, zstd; no check, no meta columns, no commit."""
+        rows = self._rows().repartition(self.work.buckets, *self.work.record_key)
+        rows.write.option("compression", "zstd").parquet(str(path))
+
+    @property
+    def all(self) -> dict[str, Callable[[Path], None]]:
+        named = {"scan": self.scan, "handover": self.handover, "direct": self.direct, "packed": self.packed}
+        named |= {"packed, from Spark": self.packed_from_spark, "load": self.load}
+        return named | {"load and ask": self.load_and_ask, "Spark's own write": self.spark_writes}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.load_stages", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=3, help="counted runs, after one that is not")
+    parser.add_argument("--memory", default="4g", help="of the JVM")
+    asked = parser.parse_args()
+    home().mkdir(parents=True, exist_ok=True)
+    with on_cores(2), tempfile.TemporaryDirectory(dir=home(), prefix="bench-") as scratch:
+        folder = Path(scratch)
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder / "spark")
+        (folder / "data").mkdir()
+        spark = session(asked.memory)
+        try:
+            stages = Stages(spark, trips(folder / "data", asked.rows, 0))
+            show(stages, folder / "made", asked.runs)
+        finally:
+            spark.stop()
+
+
+def show(stages: Stages, place: Path, runs: int) -> None:
+    contenders = [
+        Contender(
+            name,
+            lambda path, stage=stage: stage(path),  # type: ignore[misc]
+            lambda run: place,
+            lambda path, run: shutil.rmtree(path, ignore_errors=True),
+        )
+        for name, stage in stages.all.items()
+    ]
+    times = in_turn("stage", contenders, runs)
+    print("| stage | CPU | clock | what |\n|---|---|---|---|")
+    for name, stage in stages.all.items():
+        cpu, clock = (statistics.median(of[name]) for of in (times.cpu, times.of))
+        print(f"| {name} | {cpu:.2f} s | {clock:.2f} s | {' '.join((stage.__doc__ or '').split())} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""The event times of a table's log files, and the thresholds of its compactions, as far as they are known.
+
+From write stats of our commits; what was archived, from the memory that is kept beside the table; else from a scan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from hudi_assets.engine.compaction.strategy import LogSummary
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
+from hudi_assets.engine.logs.reader import scan_summary
+from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD
+from hudi_assets.engine.storage import SCRATCH
+from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
+from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.memory import (
+    EventTimeMemory,
+    LogMemory,
+    Memory,
+    newest_batches,
+    stated_logs,
+    write_memory,
+)
+from hudi_assets.engine.timeline.sealed import seal, unseal
+
+if TYPE_CHECKING:
+    from hudi_assets.engine.state import TableState
+
+SUMMARIES: Final = f"{SCRATCH}/event_times.json"
+_PATH: Final = attrgetter("path")
+# Archivers keep more completed writes than these, whatever their settings.
+_NEVER_ARCHIVED: Final = 2
+
+
+def event_time_column(state: TableState) -> tuple[str, EventTimeUnit]:
+    """The event-time column and its unit; `InvalidInput` where the settings name none that fits."""
+    config, schema = state.config, state.data_schema
+    name = config.event_time_field
+    if name is None:
+        raise InvalidInput(
+            f"The table names no event-time field ({EVENT_TIME_FIELD}).",
+            where=state.storage.base,
+            hint="Give one: --event-time-field, or event_time_field in the component's YAML.",
+        )
+    if name not in schema.names:
+        raise InvalidInput(
+            f"The table has no column {name!r} to take event times from.",
+            where=state.storage.base,
+            hint=f"It has: {', '.join(schema.names)}.",
+        )
+    return name, unit_of(schema.field(name).type, config.event_time_unit, name)
+
+
+# -- log files --------------------------------------------------------------------------------
+
+
+def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
+    """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
+    stats = _own_stats(state)
+    with suppress(OSError):  # a table that this process may only read keeps no memory
+        remember(state, newest=_NEVER_ARCHIVED)
+    found: dict[str, LogSummary] = {}
+    missing = []
+    for log in state.remaining_logs:
+        stat = stats.get(log.path) or stats.get(log.original)
+        # A file that grew since (HDFS-like appends) is not what its stat says.
+        if (
+            stat is None
+            or stat.size != log.size
+            or (low := stat.min_event_time) is None
+            or (high := stat.max_event_time) is None
+        ):
+            missing.append(log)
+        else:
+            found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
+    found |= _scanned(state, missing)
+    return found
+
+
+def _own_stats(state: TableState) -> Mapping[str, WriteStat]:
+    """Write stats of commits of ours: only those have event times of a known unit and meaning."""
+    bases = [s.base_instant for s in state.view.latest if s.log_files]
+    if not bases:
+        return {}
+    stats = _remembered_stats(state)
+    oldest = min(bases)
+    for instant in state.timeline.completed(*WRITES):
+        if instant.timestamp >= oldest:
+            commit = state.commit(instant)
+            if commit.extra.get(EVENT_TIME) == state.event_time_tag:
+                logs = [stat for stat in commit.stats if stat.log_version is not None]
+                stats.update(zip(map(_PATH, logs), logs, strict=True))
+    return stats
+
+
+def _remembered_stats(state: TableState) -> dict[str, WriteStat]:
+    """Write stats of archived commits of ours."""
+    oldest = state.kept_memory.oldest
+    if not oldest or not state.timeline.is_archived(oldest):
+        return {}
+    return {
+        path: _stat_of(path, log)
+        for path, log in state.kept_memory.memory.of(state.event_time_tag).logs.items()
+        if state.timeline.is_archived(log.instant)
+    }
+
+
+def _scanned(state: TableState, logs: list[LogFile]) -> dict[str, LogSummary]:
+    """Summaries from the log files themselves, kept beside the table: log files never change."""
+    if not logs:
+        return {}
+    column, unit = state.event_time_column
+    known = _read_cache(state, column, unit)
+    fresh = 0
+    result = {}
+    ordering, schema = state.config.ordering_field, state.schema
+    for log in logs:
+        key = f"{log.original}:{log.size}"
+        if key not in known:
+            known[key] = scan_summary(state.storage, log.path, column, unit, ordering, schema)
+            fresh += 1
+        result[log.path] = known[key]
+    if fresh:
+        _write_cache(state, column, unit, {f"{g.original}:{g.size}": result[g.path] for g in logs})
+    return result
+
+
+def _read_cache(state: TableState, column: str, unit: EventTimeUnit) -> dict[str, LogSummary]:
+    try:
+        body = unseal(state.storage.read(SUMMARIES))
+        if body.get("column") != column or body.get("unit") != unit:
+            return {}
+        return {key: LogSummary(*value) for key, value in body["logs"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}  # only a cache: what cannot be read is scanned again
+
+
+def _write_cache(state: TableState, column: str, unit: EventTimeUnit, logs: Mapping[str, LogSummary]) -> None:
+    values = {
+        key: [s.min_event_time, s.max_event_time, s.deletes, s.rollbacks, s.reason, s.records]
+        for key, s in logs.items()
+    }
+    with suppress(OSError):  # a table that this process may only read is scanned each time
+        state.storage.replace(SUMMARIES, seal({"column": column, "unit": unit, "logs": values}))
+
+
+# -- thresholds -------------------------------------------------------------------------------
+
+
+def last_threshold_of(state: TableState) -> tuple[str, int] | None:
+    """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
+    if state.config.event_time_field is None:
+        return None
+    stated = state.stated_threshold
+    if stated is not None or not state.kept_memory.thresholds:
+        return stated
+    remembered = state.kept_memory.thresholds.get(state.event_time_tag)
+    return remembered if remembered is not None and state.timeline.is_archived(remembered[0]) else None
+
+
+def stated_threshold_of(state: TableState) -> tuple[str, int] | None:
+    """The same, of the active timeline alone."""
+    for instant in state.timeline.last_completed_first(Action.COMMIT):
+        commit = state.commit(instant)
+        threshold = commit.threshold if commit.extra.get(EVENT_TIME) == state.event_time_tag else None
+        if commit.threshold is None:
+            # Apache Hudi may have executed our plan: then only the plan knows.
+            plan = state.plan(instant.timestamp)
+            if plan is not None and plan.extra_metadata.get(EVENT_TIME) == state.event_time_tag:
+                threshold = plan.threshold if plan.threshold != NO_THRESHOLD else None
+        if threshold is not None:
+            return instant.timestamp, threshold
+    return None
+
+
+# -- what outlives the archiving of commits ---------------------------------------------------
+
+
+def archived_batches_of(state: TableState) -> Mapping[str, str]:
+    """batch id → instant, of archived commits."""
+    batches = state.kept_memory.memory.batches.items()
+    return {batch: instant for batch, instant in batches if state.timeline.is_archived(instant)}
+
+
+def remember(state: TableState, newest: int = 0) -> None:
+    """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
+    completed = state.timeline.completed(*WRITES)
+    settled = completed[: max(0, len(completed) - newest)]
+    if not settled:
+        return
+    made_from = _made_from(state, settled)
+    if made_from == state.kept_memory.made_from:
+        return
+    memory = state.kept_memory.memory.only(state.timeline.is_committed)
+    batches = dict(memory.batches)
+    for instant in settled:
+        if batch := state.commit(instant).extra.get(BATCH_ID):
+            batches[batch] = instant.timestamp
+    columns = dict(memory.columns)
+    if state.config.event_time_field is not None:
+        columns[state.event_time_tag] = _column_memory(state, settled, memory.of(state.event_time_tag))
+    write_memory(state.storage, Memory(columns, newest_batches(batches)), made_from)
+
+
+def _made_from(state: TableState, settled: Iterable[Instant]) -> str:
+    """What a memory follows from: it stays the same while this does.
+
+    The log files that remain change only with the timeline, or where somebody puts back what was lost.
+    """
+    by_event_time = state.config.event_time_field is not None
+    files = (state.timeline_files[i.file_name] for i in settled)
+    commits = [(file.name, file.size, file.modified_ms) for file in files]
+    stated = (state.event_time_tag, state.stated_threshold) if by_event_time else None
+    return hashlib.sha256(repr((commits, stated)).encode()).hexdigest()
+
+
+def _column_memory(state: TableState, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
+    paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
+    commits = ((i.timestamp, state.commit(i)) for i in settled)
+    logs = {path: log for path, log in before.logs.items() if path in paths}
+    logs |= stated_logs(commits, state.event_time_tag, paths)
+    stated = state.stated_threshold
+    is_settled = stated is not None and stated[0] <= settled[-1].timestamp
+    return EventTimeMemory(stated if is_settled else before.threshold, logs)
+
+
+def _stat_of(path: str, log: LogMemory) -> WriteStat:
+    return WriteStat(
+        path=path,
+        partition=path.rpartition("/")[0],
+        file_id="",
+        prev_commit="",
+        size=log.size,
+        num_deletes=log.deletes,
+        min_event_time=log.min_event_time,
+        max_event_time=log.max_event_time,
+    )

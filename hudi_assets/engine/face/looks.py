@@ -1,0 +1,50 @@
+"""What a table says of itself: freshness, statistics, event times. Reads only, and needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from hudi_assets.engine import look
+from hudi_assets.engine.event_time.latency import ObservedLatency
+from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
+from hudi_assets.engine.event_time.units import Latency
+from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+
+
+class Looks(OpenedTable):
+    """A table in numbers, as it stands now."""
+
+    def now_ms(self) -> int:
+        """The table's clock, epoch ms: the system's, or the newest commit's in a replayed stream."""
+        return self.state().now_ms
+
+    def observed_latency(self) -> ObservedLatency | None:
+        """How late records came, by the latest delta commits, and the evidence; None where there is none."""
+        return observed_latency(self.state())
+
+    def late_records(self, freshness_ms: int) -> tuple[LateLog, ...]:
+        """The remaining log files with records at or below a freshness that was published: they came late."""
+        return late_records(self.state(), freshness_ms)
+
+    def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
+        """What the read-optimized view promises now."""
+        return look.freshness_of(self._readable(), data_latency)
+
+    def stats(self) -> Stats:
+        """The table in numbers: the RFC's metrics among them."""
+        return look.stats_of(self._readable())
+
+    def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
+        """The remaining log files with their ranges, and those of `plan` marked as compacted."""
+        return look.log_bars(self.state(), plan)
+
+    def carried_over(self) -> tuple[CarryOver, ...]:
+        """The carried-over log files that the current slices show, link and target."""
+        return look.carried_over(self.state())
+
+    def log_event_times(self) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:
+        """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data."""
+        return look.log_event_times(self.state())

@@ -1,0 +1,157 @@
+"""What keeps a table in order: compactions, what takes instants back, cleaning and archiving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.compaction.cost import CostPoint
+from hudi_assets.engine.compaction.executor import CompactionExecutor
+from hudi_assets.engine.compaction.hudi_executor import HudiExecutor
+from hudi_assets.engine.compaction.planning import CompactionPlanner
+from hudi_assets.engine.compaction.threshold import choose_threshold
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.units import Latency, Time
+from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.housekeeping.archive import Archiver, ArchiveResult
+from hudi_assets.engine.housekeeping.clean import Cleaner
+from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.housekeeping.savepoint import Savepoints
+from hudi_assets.engine.model import CompactionResult, NoPlan, NothingToDo, Plan
+from hudi_assets.engine.settings.config import HUDI
+from hudi_assets.engine.undo.leftovers import leftovers
+from hudi_assets.engine.undo.recover import recover
+from hudi_assets.engine.undo.restore import RestoreResult
+from hudi_assets.engine.undo.rollback import RollbackResult
+from hudi_assets.engine.undo.undo import Undo
+from hudi_assets.engine.validate import Finding, validate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Maintenance(OpenedTable):
+    """Compactions, their undoing, and housekeeping. Each does its work whole, or says who is in the way."""
+
+    # -- compacting -------------------------------------------------------------------------------
+
+    def plan_compaction(
+        self,
+        *,
+        threshold: Time | None = None,
+        data_latency: Latency | None = None,
+        dry_run: bool = False,
+    ) -> Plan | NoPlan:
+        """Plan and publish one compaction of every log file with event times at or below the threshold.
+
+        The threshold is given, or the table's clock less the data latency (given, or the table's own).
+        `NoPlan` says why there is nothing to do. A dry run publishes nothing.
+        """
+        state = self.state()
+        limit = choose_threshold(state, threshold, data_latency)
+        if isinstance(limit, NoPlan):
+            return limit
+        return self._planner().plan(limit, dry_run=dry_run)
+
+    def due_compaction(self) -> Plan | NoPlan:
+        """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""
+        return self.plan_compaction(dry_run=True)
+
+    def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
+        """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`."""
+        if self.config.executor == HUDI:
+            return HudiExecutor(self._storage, self.config, self._layout, self._publisher).execute(spark, instant)
+        seam.use_this_python(spark)
+        executor = CompactionExecutor(self._storage, self.config, self._layout, self._publisher)
+        return executor.execute(spark, instant)
+
+    def _planner(self) -> CompactionPlanner:
+        return CompactionPlanner(self._storage, self.config, self._layout, self._publisher)
+
+    @property
+    def plans_in_series(self) -> bool:
+        """True where one plan may not reach its threshold: it is bounded, or stands at a past instant."""
+        settings = self.config.compaction
+        bounded = settings.io_bound is not None or settings.partition_bound is not None
+        return bounded or not self._layout.carries_logs_over
+
+    def pending_plan(self) -> Plan | None:
+        """The plan that waits for execution."""
+        return next(iter(self.state().executable_plans), None)
+
+    def plan(self, instant: str) -> Plan:
+        """The compaction plan of an instant, pending or completed."""
+        found = self.state().plan(instant)
+        if found is None:
+            raise InvalidInput("There is no compaction plan at this instant.", where=f"{self.path} {instant}")
+        return found
+
+    def cost_curve(self, points: int = 20) -> tuple[CostPoint, ...]:
+        """For each possible threshold (thinned to `points`) what its compaction costs, and the freshness after."""
+        return self._planner().cost_curve(self.state(), points)
+
+    # -- taking back ------------------------------------------------------------------------------
+
+    def rollback(self, instant: str) -> RollbackResult:
+        """Take back the newest write, an unfinished one, or a compaction's attempt (its plan and links stay).
+
+        `InvalidInput` names what builds on the instant and is in the way; `Conflict` whoever else is at work.
+        """
+        return self._undo().rollback(instant)
+
+    def unschedule(self, instant: str) -> None:
+        """Withdraw a pending compaction plan with its carried-over logs; refused where commits wrote to its slice."""
+        self._undo().unschedule(instant)
+
+    def restore(self, savepoint: str) -> RestoreResult:
+        """Make the table what it was at a savepoint: everything later is rolled back, the newest first."""
+        return self._undo().restore(savepoint)
+
+    def _undo(self) -> Undo:
+        return Undo(self._storage, self.config, self._layout, self._publisher)
+
+    def validate(self) -> tuple[Finding, ...]:
+        """What is not as the timeline says, with what to do about it; empty: all is well. Reads only."""
+        return validate(self.state(), self._true_now_ms)
+
+    def leftovers(self) -> tuple[str, ...]:
+        """What `recover` would finish, undo or remove, by a look that costs no more than a listing."""
+        return leftovers(self.state(), self._true_now_ms)
+
+    def recover(self) -> tuple[str, ...]:
+        """Undo what dead writers and planners of ours left; sentences about what was done."""
+        return recover(self._storage, self.config, self._layout, self._publisher)
+
+    # -- housekeeping -----------------------------------------------------------------------------
+
+    def clean(
+        self, *, policy: str | None = None, retained: int | None = None, dry_run: bool = False
+    ) -> CleanResult | NothingToDo:
+        """Delete the file slices that no retained view reads; finish a clean that a crash left.
+
+        Policy and how much it retains (commits, file versions or hours) are given, or the table's own
+        (hoodie.cleaner.*). A dry run deletes nothing.
+        """
+        return self._cleaner().clean(policy=policy, retained=retained, dry_run=dry_run)
+
+    def savepoint(self, instant: str | None = None, *, comment: str = "", user: str = "") -> str:
+        """Protect the table as of a completed write (the last one) from every cleaner; the savepoint's instant."""
+        return self._savepoints().create(instant, comment=comment, user=user)
+
+    def delete_savepoint(self, instant: str) -> None:
+        """Give a savepoint up."""
+        self._savepoints().delete(instant)
+
+    def savepoints(self) -> tuple[str, ...]:
+        """Instants of the savepoints, oldest first."""
+        return self._savepoints().all()
+
+    def archive(self) -> ArchiveResult | NothingToDo:
+        """Move old instants from the active timeline into the archived one (hoodie.keep.min/max.commits)."""
+        return Archiver(self._storage, self.config, self._layout, self._publisher).archive()
+
+    def _cleaner(self) -> Cleaner:
+        return Cleaner(self._storage, self.config, self._layout, self._publisher)
+
+    def _savepoints(self) -> Savepoints:
+        return Savepoints(self._storage, self.config, self._layout, self._publisher)

@@ -1,0 +1,41 @@
+"""An opened table: its settings, its layout, and its state whenever it is asked. The rooms of HudiTable stand on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hudi_assets.engine.layout.choice import layout_of
+from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.slices.missing import missing_files
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.publish import Publisher, system_now_ms
+
+
+class OpenedTable:
+    """A table's storage, settings, layout and publisher. Nothing of it is kept between two calls but these."""
+
+    def __init__(self, storage: Storage, config: TableConfig, *, now_ms: Callable[[], int] = system_now_ms) -> None:
+        self.config = config
+        self._storage = storage
+        self._layout = layout_of(config.table_version, storage.base)
+        self._true_now_ms = now_ms
+        self._publisher = Publisher(storage, self._layout, now_ms, config.timezone)
+
+    @property
+    def path(self) -> str:
+        """The table's base path."""
+        return self._storage.base
+
+    def state(self) -> TableState:
+        """The table as it stands now."""
+        return TableState.read(self._storage, self.config, self._layout, self._true_now_ms)
+
+    def _readable(self) -> TableState:
+        """As `state`, read again where a clean has just deleted what the first reading still names."""
+        state = self.state()
+        return state if next(missing_files(state), None) is None else self.state()
+
+    def exists(self, path: str) -> bool:
+        """True where a table-relative file is there (a link whose target is gone is not)."""
+        return self._storage.exists(path)

@@ -1,0 +1,87 @@
+"""What a table answers: its queries, as DataFrames or as tasks, and its schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.queries.instants import Moment
+from hudi_assets.engine.queries.query import (
+    Columns,
+    ReadTask,
+    incremental_frame,
+    incremental_tasks,
+    read_optimized_frame,
+    read_optimized_tasks,
+    snapshot_frame,
+    snapshot_tasks,
+    time_travel_frame,
+    time_travel_tasks,
+)
+from hudi_assets.engine.schema.base_files import base_file_groups
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Reads(OpenedTable):
+    """With `columns`, each query gives those columns alone, and reads no others but what a merge looks at."""
+
+    def schema(self) -> pa.Schema:
+        """The table's columns, Hudi's meta columns first."""
+        return self.state().schema
+
+    def snapshot(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
+        """The snapshot view: base files with every committed log record merged in."""
+        seam.use_this_python(spark)
+        return snapshot_frame(spark, self._readable(), columns)
+
+    def snapshot_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
+        """The snapshot view as picklable tasks for `engine.queries.query.read_task`."""
+        return snapshot_tasks(self._readable(), columns)
+
+    def read_optimized(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
+        """The read-optimized view: Spark's own Parquet reader on the current base files."""
+        return read_optimized_frame(spark, self._readable(), columns)
+
+    def read_optimized_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
+        """The read-optimized view as picklable tasks for `engine.queries.query.read_task`."""
+        return read_optimized_tasks(self._readable(), columns)
+
+    def time_travel(self, spark: SparkSession, instant: Moment, *, columns: Columns = None) -> DataFrame:
+        """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
+
+        Raises `InvalidInput`, naming the earliest instant left, where the history was cleaned.
+        """
+        seam.use_this_python(spark)
+        return time_travel_frame(spark, self._readable(), instant, columns)
+
+    def time_travel_tasks(self, instant: Moment, *, columns: Columns = None) -> list[ReadTask]:
+        """`time_travel` as picklable tasks for `engine.queries.query.read_task`."""
+        return time_travel_tasks(self._readable(), instant, columns)
+
+    def incremental(
+        self, spark: SparkSession, begin: Moment, end: Moment | None = None, *, columns: Columns = None
+    ) -> DataFrame:
+        """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
+
+        On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.
+        `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
+        """
+        seam.use_this_python(spark)
+        return incremental_frame(spark, self._readable(), begin, end, columns)
+
+    def incremental_tasks(self, begin: Moment, end: Moment | None = None, *, columns: Columns = None) -> list[ReadTask]:
+        """`incremental` as picklable tasks for `engine.queries.query.read_task`."""
+        return incremental_tasks(self._readable(), begin, end, columns)
+
+    def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:
+        """The current base files by the schema that they have, and Spark SQL per column of the table for each."""
+        return base_file_groups(self.state())
+
+    def read_optimized_files(self) -> list[str]:
+        """Absolute paths of the current base files."""
+        return [self._storage.uri(base.path) for base in self.state().view.base_files]

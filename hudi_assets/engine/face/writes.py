@@ -1,0 +1,77 @@
+"""What is written to a table: rows, and deletes of keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hudi_assets.engine import look
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.event_time.units import parse_time
+from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.model import CommitResult
+from hudi_assets.engine.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Writes(OpenedTable):
+    """Each write is one delta commit, or nothing.
+
+    `clock_time` is the time of a replayed stream; `batch_id` makes a call repeatable: a batch that is committed
+    already writes nothing.
+    """
+
+    def upsert(
+        self,
+        spark: SparkSession,
+        df: DataFrame,
+        *,
+        clock_time: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> CommitResult:
+        """Write rows as one delta commit; of a key's rows the greatest ordering value counts.
+
+        `clock_time` is the time of a replayed stream; `batch_id` makes the call repeatable: a batch that
+        is committed already writes nothing. Raises `InvalidInput` before anything is written.
+        """
+        return self._writer(spark).upsert(df, _ms(clock_time), batch_id)
+
+    def bulk_insert(
+        self,
+        spark: SparkSession,
+        df: DataFrame,
+        *,
+        clock_time: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> CommitResult:
+        """Write the first rows of a table, or of file groups that hold none, as base files in one delta commit.
+
+        The read-optimized view holds them at once. Of a key's rows one is written, as the table's merge mode has it.
+        Raises `InvalidInput` before anything is written, also where a file group of the rows is not empty.
+        """
+        return self._writer(spark).bulk_insert(df, _ms(clock_time), batch_id)
+
+    def delete(
+        self,
+        spark: SparkSession,
+        df: DataFrame,
+        *,
+        clock_time: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> CommitResult:
+        """Delete the keys of a DataFrame (key and partition columns; the ordering column if it should count)."""
+        return self._writer(spark).delete(df, _ms(clock_time), batch_id)
+
+    def _writer(self, spark: SparkSession) -> Writer:
+        seam.use_this_python(spark)
+        return Writer(self._storage, self.config, self._layout, self._publisher, spark, look.freshness_of)
+
+    def committed_batches(self) -> dict[str, str]:
+        """batch id → instant, of the delta commits on the active timeline."""
+        return Writer.committed_batches(self.state())
+
+
+def _ms(moment: datetime | None) -> int | None:
+    return None if moment is None else parse_time(moment, "clock time")

@@ -1,0 +1,65 @@
+"""README and docs against the project: links resolve, and what they list is what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.cli import app
+from hudi_assets.engine.settings.config import _OWN_SETTINGS
+from hudi_assets.home import project_root
+
+ROOT = project_root()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = PAGES[0].read_text()
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+# Files of the project by their path, as code in the text.
+_PATH = re.compile(r"`((?:tests|hudi_assets|engine|resources|benchmarks|scripts|docs)/[\w./-]+)`")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings' anchors, as they are made for Markdown on the web."""
+    headings = re.findall(r"^#+ +(.+)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_resolve(page: Path) -> None:
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            lost.append(link)
+    assert not lost
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_are_named_are_there(page: Path) -> None:
+    named = _PATH.findall(page.read_text())
+    assert [path for path in named if not any((root / path).exists() for root in (ROOT, ROOT / "hudi_assets"))] == []
+
+
+def test_every_setting_of_ours_is_listed() -> None:
+    keys = {page: set(re.findall(r"^\| `(hudi_assets\.[a-z.]+)`", page.read_text(), re.MULTILINE)) for page in PAGES}
+    assert keys[PAGES[0]] == _OWN_SETTINGS
+    assert keys[ROOT / "docs/format.md"] >= _OWN_SETTINGS  # which lists what else is written by these names
+
+
+def test_every_command_is_listed_and_no_other() -> None:
+    (table,) = re.findall(r"^\| command \|.*?\n\n", README, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    listed = {name for cell in cells for name in re.findall(r"`([a-z-]+)\b[^`]*`", cell)}
+    functions = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    assert listed == {name.replace("_", "-") for name in functions}
+
+
+def test_make_targets_that_are_named_are_there() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        named = set(re.findall(r"`make ([a-z][a-z-]*)", page.read_text()))
+        assert named <= targets, page
