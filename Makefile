@@ -28,7 +28,7 @@ MINUTES ?= 10
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -71,6 +71,10 @@ test-interop: setup
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m pytest -m "interop and not slow" $(ARGS)
+
+# A slice of tests/spark on PySpark 3.5; all else runs on the locked Spark 4.
+test-spark35: setup
+	@scripts/test-spark35 $(ARGS)
 
 # Random lives of a table against an oracle, random ones unless SEED is a number.
 test-lives: setup
