@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction.strategy import LogSummary
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.errors import Conflict, CorruptTable
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.seam import Layout
@@ -150,6 +150,12 @@ class TableState:
                 return commit.extra[SCHEMA]
         if self.config.create_schema:
             return self.config.create_schema
+        if self.timeline.last_write is None:
+            raise Conflict(
+                "The table has no schema yet: nothing was committed, and hoodie.properties states none.",
+                where=self.storage.base,
+                hint="Try again once its writer has committed.",
+            )
         raise CorruptTable("Neither a commit nor hoodie.properties has a schema.", where=self.storage.base)
 
     def in_schema_of(self, instant: str) -> TableState:

@@ -94,7 +94,8 @@ def retention(seconds: float) -> dict[str, str]:
 def writing(release: str, folder: Path, options: Mapping[str, str]) -> Iterator[StreamingWriter]:
     writer = StreamingWriter(release, folder, options)
     try:
-        while not list(writer.path.glob(".hoodie/**/*.deltacommit")):
+        # Not `**`: the metadata table's first commit comes before the table's own.
+        while not [*writer.path.glob(".hoodie/*.deltacommit"), *writer.path.glob(".hoodie/timeline/*.deltacommit")]:
             writer.check_alive()
             time.sleep(0.5)
         yield writer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.errors import Conflict, CorruptTable, UnsupportedTable
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Operation, Plan
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
@@ -139,3 +140,30 @@ def test_a_plan_with_a_bootstrap_base_file() -> None:
     fastavro.writer(out, schema, records)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedTable, match="bootstrap"):
         decode_plan("2", out.getvalue(), "here")
+
+
+def without_schema(table: HudiTable) -> HudiTable:
+    properties = Path(table.path) / ".hoodie/hoodie.properties"
+    lines = properties.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith(("hoodie.table.create.schema", "hoodie.table.checksum"))]
+    assert len(kept) < len(lines)
+    properties.write_text("\n".join(kept) + "\n")
+    return HudiTable.open(table.path, settings={"hudi_assets.data.latency": "0s"})
+
+
+def test_a_table_whose_first_commit_is_still_to_come(session: LocalSession, tmp_path: Path) -> None:
+    """Apache Hudi's writers make the table before their first commit, and put no schema into hoodie.properties."""
+    made = HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1)
+    table = without_schema(made)
+    for look in (table.snapshot_tasks, table.plan_compaction):
+        with pytest.raises(Conflict, match="nothing was committed"):
+            look()
+
+
+def test_commits_without_a_schema(table: HudiTable, session: LocalSession) -> None:
+    (commit,) = Path(table.path).glob(".hoodie/*.deltacommit")
+    metadata = json.loads(commit.read_text())
+    del metadata["extraMetadata"]["schema"]
+    commit.write_text(json.dumps(metadata))
+    with pytest.raises(CorruptTable, match="Neither a commit nor"):
+        without_schema(table).snapshot_tasks()
