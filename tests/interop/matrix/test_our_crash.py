@@ -23,8 +23,8 @@ ROWS = ((0, 120.0), (4, 124.0), (11, 131.0), (8, 15.0))
 
 def phase(operation: str) -> str:
     """An operation without what differs from run to run and from file group to file group."""
-    name = re.sub(r"[0-9a-f-]{30,}|\d{3,}", "#", operation)
-    name = re.sub(r"p=[abc]|log\.\d+|_\d+-\d+-\d+", "", name)
+    name = re.sub(r"p=[abc]|log\.\d+|_\d+-\d+-\d+", "", operation)
+    name = re.sub(r"[0-9a-f-]{30,}|\d{3,}", "#", name)
     return re.sub(r"^(\w+) (?:/\S*/)?(?=[^/]+$)", r"\1 ", name)
 
 
