@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.layout.names import log_version
 from hudi_assets.engine.model import Action, NoPlan, Plan
 from tests.local_session import LocalSession
 from tests.spark.test_merge_modes import at, compact, delete, make, read_optimized, shown, snapshot, upsert
@@ -48,7 +49,8 @@ def test_a_tombstone_outlives_a_partial_compaction(
     assert before == {("d", 6, "3")}
     plan = compact(table, session, 4)
     # The delete's log reaches above the remaining one, and still the slice is parted.
-    assert [c.link.rsplit(".log.", 1)[1][0] for op in plan.operations for c in op.carried_over] == ["2"]
+    (carried,) = (c for op in plan.operations for c in op.carried_over)
+    assert log_version(carried.link) > 1  # the residue log's, which comes first
     assert snapshot(table, session) == before
     assert read_optimized(table, session) == set()
     assert len(residue_logs(table)) == 1
