@@ -47,8 +47,8 @@ sql: setup
 	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
 # What runs in the test's own process is tested in WORKERS processes, a file in one of them, in the order of the folders:
-# the many small files come last and even out. The others start Sparks, a browser, or processes that race.
-TOGETHER := tests/crash tests/fuzz tests/machine tests/property tests/unit
+# the many small files come last and even out. The others are random, start Sparks, a browser, or processes that race.
+TOGETHER := tests/crash tests/unit
 
 ifeq ($(strip $(ARGS)),)
 test: test-together test-alone
