@@ -37,7 +37,7 @@ from hudi_assets.engine.timeline.compaction_plan import RESIDUE as RESIDUE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE_VERSION
 from hudi_assets.engine.writing.write import encode_data_block
 
-FIRST_CARRIED_OVER: Final = RESIDUE_VERSION + 1
+AFTER_RESIDUE: Final = RESIDUE_VERSION + 1
 _APPLIED = EventTimeRange(None, None, "deletes that were merged into the base file already")
 
 

@@ -26,7 +26,6 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTab
 from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of
 from hudi_assets.engine.logs import delete_codec
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
-from hudi_assets.engine.logs.codec import min_event_time as header_min_event_time
 from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import (
     IS_DELETED,
@@ -330,20 +329,6 @@ def _avro_schema(block: LogBlock) -> str:
 
 
 # ------------------------------------------------------------------------------- summaries of log files
-
-
-def read_summary_from_headers(storage: Storage, path: str, size: int) -> LogSummary | None:
-    """What the block headers alone say, without reading data; None where they do not say it all.
-
-    They say the minimum only where every data block was written with it; a delete block has none.
-    """
-    lows = []
-    for block in read_headers(lambda offset, n: storage.read_at(path, offset, n), size):
-        low = header_min_event_time(block.schema) if block.is_data else None
-        if low is None:
-            return None
-        lows.append(low)
-    return LogSummary(min(lows), None, None, reason="only minima stored") if lows else None
 
 
 def scan_summary(

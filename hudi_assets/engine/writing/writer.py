@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_assets.engine import spark
-from hudi_assets.engine.compaction.residue import FIRST_CARRIED_OVER, RESIDUE
+from hudi_assets.engine.compaction.residue import AFTER_RESIDUE, RESIDUE
 from hudi_assets.engine.concurrency.heartbeat import Beat, Heartbeats
 from hudi_assets.engine.concurrency.lock import HeldLock, write_lock
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
@@ -334,7 +334,7 @@ def _targets(state: TableState, instant: str) -> dict[tuple[str, int], Target]:
         if bucket is not None and slice_ is not None:
             plan = state.view.pending.get(key)
             # The first version of such a slice is kept for the residue log, which its execution writes.
-            first = FIRST_CARRIED_OVER if plan is not None and RESIDUE in plan.extra_metadata else 1
+            first = AFTER_RESIDUE if plan is not None and RESIDUE in plan.extra_metadata else 1
             log_instant, version = state.layout.new_log(slice_, instant)
             targets[(key[0], bucket)] = Target(
                 file_id=key[1],
