@@ -63,10 +63,11 @@ test-together: setup
 test-alone: setup
 	@$(ENV) python -m pytest $(TOGETHER:%=--ignore=%)
 
-# Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change.
+# Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it (each of WORKERS processes with Sparks of its own),
+# or a slice that is quick enough for each change.
 test-interop: setup
 	@$(ENV) scripts/interop-setup
-	@$(ENV) python -m pytest -m interop $(ARGS)
+	@$(ENV) python -m pytest -m interop --timeout 1800 --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup

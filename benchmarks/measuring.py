@@ -44,13 +44,13 @@ class Times:
         self.cpu.setdefault(name, []).append(cpu)
 
 
-def in_turn(title: str, contenders: Sequence[Contender], runs: int) -> Times:
-    """Each contender once per run, in this order; `runs` of them count, after one that warms everybody up.
+def in_turn(title: str, contenders: Sequence[Contender], runs: int, warm_ups: int = 1) -> Times:
+    """Each contender once per run, in this order; `runs` of them count, after those that warm everybody up.
 
     Raises `WrongAnswer` where a run's answers differ.
     """
     times = Times()
-    for run in range(runs + 1):
+    for run in range(1 - warm_ups, runs + 1):
         answers: dict[str, Answer] = {}
         for contender in contenders:
             prepared = contender.prepare(run)
@@ -59,7 +59,7 @@ def in_turn(title: str, contenders: Sequence[Contender], runs: int) -> Times:
             answers[contender.name] = contender.work(prepared)
             seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
             contender.finish(prepared, run)
-            if run:
+            if run > 0:
                 times.add(contender.name, seconds, cpu)
             say(title, run, contender.name, seconds, cpu)
         check_same(title, answers)
@@ -68,7 +68,7 @@ def in_turn(title: str, contenders: Sequence[Contender], runs: int) -> Times:
 
 def say(title: str, run: int, name: str, seconds: float, cpu: float) -> None:
     """A line of progress. CPU seconds tell more than the others while the machine has other work."""
-    counted = f"run {run}" if run else "warm-up"
+    counted = f"run {run}" if run > 0 else "warm-up"
     note(f"{title}: {counted}: {name} {seconds:.2f} s ({cpu:.2f} s of CPU)")
 
 

@@ -83,6 +83,8 @@ class Winners:
 
     def match(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> Matched:
         """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
+        if not len(keys):
+            return Matched(np.empty(0, np.bool_), np.empty(0, np.int64))
         numbers = pc.index_in(keys, value_set=self.keys)
         found = flags_of(pc.is_valid(numbers))
         hits = numbers.drop_null().to_numpy().astype(np.int64)

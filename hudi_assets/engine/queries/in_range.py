@@ -46,7 +46,7 @@ class CommitRange:
             inside = pc.or_(inside, pc.is_in(times, pa.array(self.late, times.type)))
         if self.end is not None:
             inside = pc.and_(inside, pc.less_equal(times, self.end))
-        return rows.filter(inside)
+        return rows if pc.all(inside).as_py() else rows.filter(inside)
 
 
 def rows_in_range(reader: SliceReader, task: SliceTask, commits: CommitRange) -> Iterator[pa.Table]:

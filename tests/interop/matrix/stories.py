@@ -7,6 +7,7 @@ have changed since.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -38,10 +39,17 @@ def story(kind: Kind, shape: Shape, hudi: Callable[[str], Hudi], to: Path) -> Su
     known = home / "oracle"
     if not known.exists():
         for older in home.parent.glob(f"{kind.name}-{shape.name}-*"):
-            shutil.rmtree(older)
-        table = Subject(kind, shape, home / "t", hudi)
+            shutil.rmtree(older, ignore_errors=True)
+        # Another process may tell the same story: whoever is first has told it.
+        own = home.parent / f"telling-{os.getpid()}"
+        shutil.rmtree(own, ignore_errors=True)
+        table = Subject(kind, shape, own / "t", hudi)
         tell(table)
-        known.write_bytes(pickle.dumps((table.oracle, table.mark)))
+        (own / "oracle").write_bytes(pickle.dumps((table.oracle, table.mark)))
+        try:
+            own.rename(home)
+        except OSError:
+            shutil.rmtree(own)
     shutil.copytree(home / "t", to)
     told, mark = pickle.loads(known.read_bytes())
     return Subject(kind, shape, to, hudi, oracle=told, mark=mark)
