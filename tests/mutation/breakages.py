@@ -17,6 +17,7 @@ UNDO = ("tests/property/test_rollback.py", "tests/crash/test_undo_crashes.py")
 LIVES = ("tests/machine",)
 PAST_INSTANTS = ("tests/unit/test_placement.py", "tests/unit/test_past_instants.py")
 HFILES = ("tests/unit/test_hfile.py", "tests/property/test_hfile.py")
+STATED = ("tests/unit/test_stated_settings.py",)
 COLUMN_STATS = ("tests/unit/test_column_stats.py",)
 METADATA = ("tests/unit/test_metadata_reader.py", "tests/unit/test_metadata_records.py")
 LOADS = ("tests/unit/test_bulk_insert.py",)
@@ -495,5 +496,41 @@ BREAKAGES: tuple[Breakage, ...] = (
         "enumerate(remaining, start=slice_.next_log_version)",
         "enumerate(remaining, start=2)",
         ("tests/unit/test_file_view.py",),
+    ),
+    # -- settings and refusals
+    Breakage(
+        "a key that is not followed is passed over",
+        f"{_ENGINE}/settings/stated.py",
+        "if undone is not None and value.strip().lower() != undone.same:",
+        "if False:",
+        STATED,
+    ),
+    Breakage(
+        "the cleaner's keys are known by their older names alone",
+        f"{_ENGINE}/settings/stated.py",
+        "return {**settings, **renamed}",
+        "return dict(settings)",
+        STATED,
+    ),
+    Breakage(
+        "a writer's option may contradict the table",
+        f"{_ENGINE}/settings/stated.py",
+        "if stated is not None and _listed(stated) != _listed(value):",
+        "if False:",
+        STATED,
+    ),
+    Breakage(
+        "decimals without room in the column statistics are planned for",
+        f"{_ENGINE}/compaction/statistics_room.py",
+        "if pc.any(without_room(rows, path, kind)).as_py():",
+        "if False:",
+        COLUMN_STATS,
+    ),
+    Breakage(
+        "a table without a first commit is called damaged",
+        f"{_ENGINE}/state.py",
+        "            raise Conflict(",
+        "            raise CorruptTable(",
+        ("tests/unit/test_refusals.py",),
     ),
 )

@@ -10,6 +10,8 @@ from hudi_assets.engine.metadata_table.room import ROOM, tight_columns, without_
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import METADATA_SWITCH_OFF
+from hudi_assets.engine.slices.reader import SliceTask
+from hudi_assets.engine.slices.rows import read_slice
 from hudi_assets.engine.state import TableState
 
 
@@ -25,10 +27,10 @@ def check_room(state: TableState, plan: Plan) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(path.split(".")[0] for path in tight))
     reader = slice_reader(state, names)
     for op in plan.operations:
-        rows, _ = reader.read(op.base_file, op.log_files)
-        for path, kind in tight.items():
-            if pc.any(without_room(rows, path, kind)).as_py():
-                return _switched_off(state, path, op.partition)
+        for rows in read_slice(reader, SliceTask(op.base_file, op.log_files)):
+            for path, kind in tight.items():
+                if pc.any(without_room(rows, path, kind)).as_py():
+                    return _switched_off(state, path, op.partition)
     return ()
 
 

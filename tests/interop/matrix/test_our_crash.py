@@ -13,7 +13,7 @@ from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.matrix import timeline_files
 from tests.interop.matrix.conftest import Table
 from tests.interop.matrix.expectations import cells, expected
-from tests.interop.matrix.kinds import Kind, shape_of
+from tests.interop.matrix.kinds import KINDS, Kind, shape_of
 from tests.interop.matrix.stories import THRESHOLD
 from tests.interop.matrix.subject import VIEWS, Subject
 
@@ -112,3 +112,24 @@ def test_before_the_commit(kind: Kind, told: Table) -> None:
             operations = rehearsed(copy, act, table.path.with_name(f"rehearsal-{last}"))
             number = next(n for n, op in enumerate(operations, 1) if re.search(rf"\d\.{last}$", op))
             hudi_goes_on(copy, dies(copy, act, number))
+
+
+@pytest.mark.parametrize("recovered", [True, False])
+def test_between_a_marker_and_its_log_file(recovered: bool, told: Table) -> None:
+    """0.15.0 takes the marker for a file, lists it in its metadata table, does not find it; not where we recovered."""
+    (kind,) = (k for k in KINDS if k.name == "0.15.0-v6-metadata-on")
+    table = told(kind, shape_of(kind, "our-crash"))
+    operations = rehearsed(table, writes, table.path.with_name("rehearsal"))
+    first_log = next(n for n, op in enumerate(operations, 1) if re.search(r"\.log\.[^ /]*$", op) and "marker" not in op)
+    where = dies(table, writes, first_log)
+    if recovered:
+        table.open().recover()
+    # Of other file groups than the missing file's, whose name would be filled else.
+    table.hudi_upserts((1, 141), (12, 142))
+    table.hudi_upserts((2, 152), (12, 153))
+    if recovered:
+        table.right(f"{where}; recovered, Hudi wrote", questions=VIEWS)
+        table.metadata_table_right(f"{where}; recovered, Hudi wrote")
+    else:
+        with pytest.raises(HudiError, match="FileNotFoundException"):
+            table.right(f"{where}; Hudi wrote", questions=VIEWS)
