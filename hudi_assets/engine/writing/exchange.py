@@ -165,10 +165,15 @@ def file_parcels(scratch: LocalStorage, made: Iterator[Parcel | Note]) -> _Filed
 
 
 def parcels_in_files(scratch: LocalStorage, places: Sequence[Place]) -> Iterator[pa.RecordBatch]:
-    """The parcels in these places, in the same order. In a worker."""
+    """The parcels in these places, in the same order. In a worker.
+
+    They are mapped: most of their pages are in the memory already, and a copy would take longer than the mapping.
+    """
     for place in places:
-        data = scratch.read_at(place.file, place.offset, place.size)
-        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        with pa.memory_map(scratch.uri(place.file)) as file:
+            file.seek(place.offset)
+            data = file.read_buffer(place.size)
+        with pa.ipc.open_stream(data) as reader:
             yield from reader
 
 
