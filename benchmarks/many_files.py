@@ -221,13 +221,12 @@ def first_look(path: str) -> int:
 
 def look(table: HudiTable) -> int:
     """What a sensor asks at each tick (`hudi_assets.sensors`)."""
-    promise = table.freshness()
-    assert promise.reason is None, promise.reason
-    pending, due = table.pending_plan(), table.due_compaction()
-    assert pending is None
-    assert table.now_ms()
-    assert not table.leftovers()
-    return 0 if isinstance(due, NoPlan) else len(due.operations)
+    seen = table.look()
+    assert seen.freshness.reason is None, seen.freshness.reason
+    assert seen.pending is None
+    assert not seen.leftovers
+    assert seen.now_ms
+    return 0 if isinstance(seen.due, NoPlan) else len(seen.due.operations)
 
 
 WHAT: Final[dict[str, Callable[[str], int]]] = {

@@ -293,7 +293,11 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
 
 def unfinished_plan(hudi: "HudiTable") -> Plan | None:
     """Our own plan that is published and not executed yet. Those of other engines are theirs to execute."""
-    pending = hudi.pending_plan()
+    return ours(hudi.pending_plan())
+
+
+def ours(pending: Plan | None) -> Plan | None:
+    """A pending plan, if it is our own."""
     return pending if pending is not None and WRITER in pending.extra_metadata else None
 
 

@@ -22,9 +22,9 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.assets import TableAssets, unfinished_plan
+from hudi_assets.assets import TableAssets, ours
 from hudi_assets.checks import published_freshness
-from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.event_time.units import duration, iso
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.settings.compaction import TriggerName
@@ -167,30 +167,23 @@ def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
 
 
 def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets) -> Decision:
-    promise = hudi.freshness()
+    seen = hudi.look()
+    promise = seen.freshness
     settings = hudi.config.compaction
     found = decide(
-        pending=unfinished_plan(hudi),
-        due=_due(hudi),
+        pending=ours(seen.pending),
+        due=seen.due,
         last_threshold=promise.threshold,
         freshness=promise.freshness,
         published=published_freshness(instance, table.key("freshness")),
-        now=hudi.now_ms(),
+        now=seen.now_ms,
         compact_every=table.compact_every_ms,
         slo=table.freshness_slo_ms,
         trigger=settings.trigger,
         reach=promise.watermark if hudi.plans_in_series else None,
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
-    return or_recover(found, hudi.leftovers()) if isinstance(found, Wait) else found
-
-
-def _due(hudi: "HudiTable") -> Plan | NoPlan:
-    """A damaged table has no compaction due; that its freshness is unknown is published all the same."""
-    try:
-        return hudi.due_compaction()
-    except CorruptTable as damage:
-        return NoPlan(str(damage))
+    return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
 
 
 def _request(

@@ -288,6 +288,20 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """What decides about a table's next step, all of one reading.
+
+    `due`: what planning would give now, or why nothing. `leftovers`: what `recover` would mend, in sentences.
+    """
+
+    freshness: Freshness
+    pending: Plan | None
+    due: Plan | NoPlan
+    leftovers: tuple[str, ...]
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """The table's state in numbers (the RFC's metrics). Event times epoch ms.
 

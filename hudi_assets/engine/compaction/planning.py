@@ -57,8 +57,25 @@ class CompactionPlanner:
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
-    def plan(self, threshold: int | None, *, dry_run: bool) -> Plan | NoPlan:
-        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and, unless it is a dry run, publish."""
+    def due(self, state: TableState, threshold: int | None) -> Plan | NoPlan:
+        """What `plan` would choose, as the table stood when `state` was read; nothing is published."""
+        self._check()
+        return self._choose(state, threshold, beside_writes=self._waits_for_gaps)[0]
+
+    def plan(self, threshold: int | None) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and publish."""
+        self._check()
+        self.storage.check_writable()
+        give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
+        while True:
+            self._await_gap(give_up)
+            chosen = self._plan_now(threshold)
+            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
+            if not busy or time.monotonic() > give_up:
+                return chosen
+
+    def _check(self) -> None:
+        """Refuse what no look at the table's files can make right."""
         if self.config.writers is None and self.layout.carries_logs_over:
             raise InvalidInput(
                 "Nothing says how other engines write this table.",
@@ -68,16 +85,6 @@ class CompactionPlanner:
             )
         if self.config.executor == HUDI:
             check_hudi_executes(self.config, self.layout, None, self.storage.base)
-        if dry_run:
-            return self._choose(self._state(), threshold, beside_writes=self._waits_for_gaps)[0]
-        self.storage.check_writable()
-        give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
-        while True:
-            self._await_gap(give_up)
-            chosen = self._plan_now(threshold)
-            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
-            if not busy or time.monotonic() > give_up:
-                return chosen
 
     @property
     def _waits_for_gaps(self) -> bool:

@@ -10,14 +10,15 @@ from hudi_assets.engine.compaction.executor import CompactionExecutor
 from hudi_assets.engine.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.compaction.planning import CompactionPlanner
 from hudi_assets.engine.compaction.threshold import choose_threshold
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import Latency, Time
 from hudi_assets.engine.face.opened import OpenedTable
 from hudi_assets.engine.housekeeping.archive import Archiver, ArchiveResult
 from hudi_assets.engine.housekeeping.clean import Cleaner
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.housekeeping.savepoint import Savepoints
-from hudi_assets.engine.model import CompactionResult, NoPlan, NothingToDo, Plan
+from hudi_assets.engine.look import freshness_of
+from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.settings.config import HUDI
 from hudi_assets.engine.undo.leftovers import leftovers
 from hudi_assets.engine.undo.recover import recover
@@ -51,11 +52,30 @@ class Maintenance(OpenedTable):
         limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
-        return self._planner().plan(limit, dry_run=dry_run)
+        return self._planner().due(state, limit) if dry_run else self._planner().plan(limit)
 
     def due_compaction(self) -> Plan | NoPlan:
         """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""
         return self.plan_compaction(dry_run=True)
+
+    def look(self) -> Look:
+        """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
+
+        A damaged table has no compaction due; its freshness is None, with the reason.
+        """
+        state = self._readable()
+        try:
+            limit = choose_threshold(state, None, None)
+            due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
+        except CorruptTable as damage:
+            due = NoPlan(str(damage))
+        return Look(
+            freshness=freshness_of(state),
+            pending=next(iter(state.executable_plans), None),
+            due=due,
+            leftovers=leftovers(state, self._true_now_ms),
+            now_ms=state.now_ms,
+        )
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`."""
