@@ -9,9 +9,11 @@ Growth of a compaction, what a partial one costs, planning of up to a million lo
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +30,7 @@ class Sizes:
 
     rows: int = 2_000_000
     buckets: tuple[int, int, int] = (10, 100, 1000)
-    looks: int = 1_000
+    looks: int = 10_000
 
 
 TRIAL = Sizes(rows=20_000, buckets=(1, 2, 3), looks=20)
@@ -70,14 +72,22 @@ def main() -> None:
     if asked.list:
         print("\n".join(commands))
         return
-    blocks = []
     for command in commands:
         print(f"$ {command}", flush=True)
         printed = output_of(command)
         print(printed, flush=True)
-        blocks.append(f"```\n$ {command}\n{printed.rstrip()}\n```\n")
         if asked.write:
-            asked.write.write_text(put_into(asked.write.read_text(), "\n".join(blocks), BEGIN, END))
+            write_into(asked.write, command, printed, commands_of(sizes))
+
+
+def write_into(page: Path, command: str, printed: str, order: Sequence[str]) -> None:
+    """Put what a command printed between the page's marks, in place of what it printed before."""
+    text = page.read_text()
+    between = text.partition(BEGIN)[2].partition(END)[0]
+    blocks = {block.partition("\n")[0]: block for block in re.findall(r"```\n\$ (.*?\n)```\n", between, re.DOTALL)}
+    blocks[command] = f"{command}\n{printed.rstrip()}\n"
+    ordered = [f"```\n$ {blocks[known]}```\n" for known in order if known in blocks]
+    page.write_text(put_into(text, "\n".join(ordered), BEGIN, END))
 
 
 if __name__ == "__main__":
