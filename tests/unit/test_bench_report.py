@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report
+from benchmarks import further, report
 from benchmarks.measuring import Contender, WrongAnswer, check_same, copy_of_table, in_turn
 from benchmarks.report import GOALS, Goal, make_row
 
@@ -152,3 +152,13 @@ def test_the_copy_of_a_table_shares_data_files_only(tmp_path: Path) -> None:
         ".hoodie/timeline/2.commit": False,
     }
     assert (copy / ".hoodie/timeline/2.commit").read_text() == ".hoodie/timeline/2.commit"
+
+
+def test_a_further_measurement_takes_the_place_of_its_last_one(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{further.BEGIN}\n{further.END}\nafter\n")
+    first, second, gone = order = ("python a.py", "python b.py --c d", "python e.py")
+    for command, printed in ((gone, "old\n"), (second, "two\n\nlines\n"), (first, "one\n"), (second, "again\n")):
+        further.write_into(page, command, printed, order if printed == "old\n" else order[:2])
+    shown = "```\n$ python a.py\none\n```\n\n```\n$ python b.py --c d\nagain\n```\n"
+    assert page.read_text() == f"before\n{further.BEGIN}\n{shown}{further.END}\nafter\n"
