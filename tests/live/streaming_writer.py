@@ -20,6 +20,8 @@ def main(bundle: str, folder: Path, per_second: int, seconds: str, options: dict
     from tests.live.events import SQL
 
     spark = start_spark(bundle)
+    # What a batch held is read from its offsets, which Spark deletes after a hundred batches otherwise.
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "1000000")
     source = spark.readStream.format("rate").option("rowsPerSecond", per_second).option("numPartitions", 1).load()
     source = source.selectExpr("value", "unix_millis(timestamp) as at")
     events = source.selectExpr(*(f"{expression} as `{name}`" for name, expression in SQL.items()))
