@@ -28,6 +28,7 @@ from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
 from hudi_assets.engine.timeline.kept import Kept
+from hudi_assets.engine.timeline.markers import unfinished_files
 from hudi_assets.engine.timeline.memory import KeptMemory, read_memory
 from hudi_assets.engine.timeline.settled import read_settled
 
@@ -267,7 +268,16 @@ class TableState:
     @cached_property
     def committed(self) -> CommittedInstants:
         done = frozenset(i.timestamp for i in self.timeline.completed(*WRITES))
-        return CommittedInstants(done, self.timeline.start)
+        return CommittedInstants(done, self.timeline.start, unfinished=self._unfinished_logs)
+
+    @cached_property
+    def _unfinished_logs(self) -> frozenset[str]:
+        """Log files that only unfinished writes have written: a rollback of those deletes them."""
+        begun = {path for path in unfinished_files(self.storage, self.timeline.completions) if ".log." in path}
+        if begun:
+            stats = (stat for i in self.timeline.completed(*WRITES) for stat in self.commit(i).stats)
+            begun.difference_update(stat.path for stat in stats)
+        return frozenset(begun)
 
     @cached_property
     def remaining_logs(self) -> tuple[LogFile, ...]:

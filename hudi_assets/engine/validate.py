@@ -20,7 +20,7 @@ from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
-from hudi_assets.engine.timeline.publish import TEMP
+from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
 from hudi_assets.engine.undo.rollback_plan import is_ours
 

@@ -21,8 +21,8 @@ from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.settings.config import WRITERS
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.publish import TEMP, Publisher
-from hudi_assets.engine.undo.rollback_plan import all_marked_files
+from hudi_assets.engine.timeline.markers import TEMP, all_marked_files
+from hudi_assets.engine.timeline.publish import Publisher
 from scripts.hudi_client import Hudi, HudiError
 from tests.interop.test_concurrency import JAVA
 from tests.local_session import LocalSession

@@ -21,7 +21,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.publish import marked_files
+from hudi_assets.engine.timeline.markers import marked_files
 from scripts.hudi_rows import read_with_hudi_rs
 from tests.local_session import LocalSession, install
 from tests.races.ledger import Ledger, Row

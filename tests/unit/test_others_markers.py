@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.timeline.publish import TEMP
+from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.undo.recover import forget_old_markers
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create

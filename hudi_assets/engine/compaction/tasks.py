@@ -19,7 +19,7 @@ from hudi_assets.engine.settings.parquet import BY_DEFAULT, ParquetSettings
 from hudi_assets.engine.slices.reader import SliceReader
 from hudi_assets.engine.slices.streams import StoredSlice
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.publish import marker_path
+from hudi_assets.engine.timeline.markers import marker_path
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,14 @@ NOT_READ_WIDER = "The table's schema has changed since in a way that is not read
 class CommittedInstants:
     """The timeline as a log reader needs it: what is completed, and where the active timeline starts.
 
-    With `until`, as of that instant: later ones do not count.
+    With `until`, as of that instant: later ones do not count. `unfinished`: log files of writes that were not
+    completed; a rollback may delete them under the reader.
     """
 
     completed: frozenset[str]
     start: str | None
     until: str | None = None
+    unfinished: frozenset[str] = frozenset()
 
     def __contains__(self, timestamp: str) -> bool:
         if self.until is not None and timestamp > self.until:
@@ -130,21 +132,29 @@ def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInst
     """Look through log files in the given (log) order, by their blocks' headers alone."""
     found = FoundBlocks([])
     for path in paths:
-        for block in read_headers(functools.partial(storage.read_at, path), storage.size(path)):
-            found.seen += 1
-            if block.is_corrupt:
-                _refuse_framed(block, path)
-                found.corrupt += 1
-                log.warning("%s: skipped a corrupt block: %s", path, block.problem)
-                continue
-            _refuse_unsupported(block, path)
-            if block.type is BlockType.COMMAND:
-                found.rollbacks += 1
-                target = block.target_instant_time
-                found.blocks = [stored for stored in found.blocks if stored.block.instant_time != target]
-            elif block.instant_time in committed:
-                found.blocks.append(StoredBlock(path, block))
+        try:
+            for block in read_headers(functools.partial(storage.read_at, path), storage.size(path)):
+                _look_at(block, path, committed, found)
+        except FileNotFoundError:
+            if path not in committed.unfinished:
+                raise
     return found
+
+
+def _look_at(block: LogBlock, path: str, committed: CommittedInstants, found: FoundBlocks) -> None:
+    found.seen += 1
+    if block.is_corrupt:
+        _refuse_framed(block, path)
+        found.corrupt += 1
+        log.warning("%s: skipped a corrupt block: %s", path, block.problem)
+        return
+    _refuse_unsupported(block, path)
+    if block.type is BlockType.COMMAND:
+        found.rollbacks += 1
+        target = block.target_instant_time
+        found.blocks = [stored for stored in found.blocks if stored.block.instant_time != target]
+    elif block.instant_time in committed:
+        found.blocks.append(StoredBlock(path, block))
 
 
 def scan_logs(

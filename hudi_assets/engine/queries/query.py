@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_assets.engine import spark
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
@@ -48,11 +48,23 @@ class ReadTask:
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """A task's rows, in the table's schema or the columns that were asked for."""
-    if task.commits is None:
-        yield from in_batches(read_slice(task.reader, task.slice))
-    else:
-        yield from in_batches(rows_in_range(task.reader, task.slice, task.commits))
+    """A task's rows, in the table's schema or the columns that were asked for.
+
+    Raises `Conflict` where a file of it has been deleted since the task was made.
+    """
+    rows = (
+        read_slice(task.reader, task.slice)
+        if task.commits is None
+        else rows_in_range(task.reader, task.slice, task.commits)
+    )
+    try:
+        yield from in_batches(rows)
+    except FileNotFoundError as error:
+        raise Conflict(
+            "A file was deleted while a query was reading: a clean took its slice, or a rollback its commit.",
+            where=f"{task.reader.storage.base}: {error.filename}",
+            hint="Ask again. For longer queries let the cleaner retain more (hoodie.cleaner.commits.retained).",
+        ) from error
 
 
 def slice_reader(state: TableState, columns: Columns = None) -> SliceReader:

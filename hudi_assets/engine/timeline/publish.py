@@ -8,7 +8,6 @@ leaves a table that readers answer rightly and that `recover` repairs.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
+from hudi_assets.engine.timeline.markers import TEMP
 
 log = logging.getLogger(__name__)
-TEMP = ".hoodie/.temp"
 BEGUN = b'{"writer": "hudi-assets"}'
 """What our inflight file of a compaction says. Hudi's is empty, and nobody of Hudi reads it."""
 
@@ -249,25 +248,6 @@ class Publisher:
         self._record(instant, Action.COMPACTION, metadata.stats)
         self.complete(instant, Action.COMPACTION, self.layout.encode_commit(metadata))
         self.forget_markers(instant)
-
-
-def marker_path(instant: str, path: str, kind: str) -> str:
-    """A direct marker (org.apache.hudi.table.marker.DirectWriteMarkers): kind is CREATE or APPEND."""
-    return f"{TEMP}/{instant}/{path}.marker.{kind}"
-
-
-def marked_files(storage: Storage, instant: str) -> list[str]:
-    """Table-relative paths of the files that an instant's direct markers name."""
-    root = f"{TEMP}/{instant}"
-
-    def walk(directory: str) -> list[str]:
-        found = [file.path for file in storage.list_files(directory)]
-        for child in storage.list_directories(directory):
-            found += walk(child)
-        return found
-
-    names = (os.path.relpath(path, root) for path in walk(root))
-    return [name.rsplit(".marker.", 1)[0] for name in names if ".marker." in name]
 
 
 def system_now_ms() -> int:

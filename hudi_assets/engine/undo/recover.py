@@ -12,7 +12,8 @@ from hudi_assets.engine.slices.orphans import remove_orphans
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
-from hudi_assets.engine.timeline.publish import TEMP, Publisher, marked_files
+from hudi_assets.engine.timeline.markers import TEMP, marked_files
+from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.restore import finish_restores
 from hudi_assets.engine.undo.rollback import finish_rollbacks
 from hudi_assets.engine.undo.rollback_plan import is_ours

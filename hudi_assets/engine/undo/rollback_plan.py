@@ -17,7 +17,7 @@ from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import WRITER
-from hudi_assets.engine.timeline.publish import TEMP, marked_files
+from hudi_assets.engine.timeline.markers import all_marked_files
 from hudi_assets.engine.timeline.rollback_metadata import InstantInfo, RollbackPlan, RollbackRequest
 from hudi_assets.engine.timeline.settled import read_settled
 
@@ -79,19 +79,6 @@ def _named(state: TableState, target: Instant) -> set[str]:
         return set(all_marked_files(state.storage, target.timestamp))
     # A base file's stat of an update names the new base file; its instant is checked by what it holds.
     return {stat.path for stat in state.commit(target).stats if stat.path}
-
-
-def all_marked_files(storage: Storage, instant: str) -> list[str]:
-    """Table-relative paths that an instant's markers name: one file each, or Hudi's lists (MARKERS0, …)."""
-    lines = [
-        line.strip()
-        for file in storage.list_files(f"{TEMP}/{instant}")
-        if file.name.startswith("MARKERS") and file.name != "MARKERS.type"
-        for line in storage.read(file.path).decode("utf-8", "replace").splitlines()
-    ]
-    listed = [line.rsplit(".marker.", 1)[0] for line in lines if ".marker." in line]
-    inside = [path for path in listed if not path.startswith("/") and ".." not in path.split("/")]
-    return [*marked_files(storage, instant), *inside]
 
 
 def files_of_slice(state: TableState, instant: str) -> Iterator[FileInfo]:

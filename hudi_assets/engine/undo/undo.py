@@ -20,7 +20,8 @@ from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
-from hudi_assets.engine.timeline.publish import TEMP, Publisher
+from hudi_assets.engine.timeline.markers import TEMP
+from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.timeline.rollback_metadata import RollbackPlan
 from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.undo.restore import RESTORED, RestoreExecutor, RestoreResult, plan_restore

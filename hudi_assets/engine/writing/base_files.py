@@ -15,7 +15,7 @@ from hudi_assets.engine.indexes.bloom import BloomSettings
 from hudi_assets.engine.merging.merge import KEY, Rows, merge
 from hudi_assets.engine.schema.evolution import IS_DELETED
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.publish import marker_path
+from hudi_assets.engine.timeline.markers import marker_path
 from hudi_assets.engine.writing.packing import PARTITION, groups_of
 from hudi_assets.engine.writing.write import Target, WriteSpec, Written, data_schema, ensure_partition, with_meta
 

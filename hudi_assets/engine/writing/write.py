@@ -38,7 +38,7 @@ from hudi_assets.engine.slices.listing import PARTITION_FILE
 from hudi_assets.engine.state import META_COLUMNS
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.publish import marker_path
+from hudi_assets.engine.timeline.markers import marker_path
 from hudi_assets.engine.writing.keys import bucket_file_id, check_key_type
 from hudi_assets.engine.writing.packing import PARTITION, groups_of
 

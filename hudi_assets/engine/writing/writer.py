@@ -27,7 +27,8 @@ from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import META_COLUMNS, TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
-from hudi_assets.engine.timeline.publish import Publisher, marked_files
+from hudi_assets.engine.timeline.markers import marked_files
+from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.writing import exchange
 from hudi_assets.engine.writing.base_files import write_base_rows

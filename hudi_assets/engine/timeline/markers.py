@@ -1,0 +1,55 @@
+"""Markers: the files that an instant means to write, named before they are made.
+
+A rollback takes back what they name (org.apache.hudi.table.marker: DirectWriteMarkers, and the lists of
+TimelineServerBasedWriteMarkers).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator
+from typing import Final
+
+from hudi_assets.engine.storage import Storage
+
+TEMP: Final = ".hoodie/.temp"
+
+
+def marker_path(instant: str, path: str, kind: str) -> str:
+    """A direct marker (org.apache.hudi.table.marker.DirectWriteMarkers): kind is CREATE or APPEND."""
+    return f"{TEMP}/{instant}/{path}.marker.{kind}"
+
+
+def marked_files(storage: Storage, instant: str) -> list[str]:
+    """Table-relative paths of the files that an instant's direct markers name."""
+    root = f"{TEMP}/{instant}"
+
+    def walk(directory: str) -> list[str]:
+        found = [file.path for file in storage.list_files(directory)]
+        for child in storage.list_directories(directory):
+            found += walk(child)
+        return found
+
+    names = (os.path.relpath(path, root) for path in walk(root))
+    return [name.rsplit(".marker.", 1)[0] for name in names if ".marker." in name]
+
+
+def all_marked_files(storage: Storage, instant: str) -> list[str]:
+    """Table-relative paths that an instant's markers name: one file each, or Hudi's lists (MARKERS0, …)."""
+    lines = [
+        line.strip()
+        for file in storage.list_files(f"{TEMP}/{instant}")
+        if file.name.startswith("MARKERS") and file.name != "MARKERS.type"
+        for line in storage.read(file.path).decode("utf-8", "replace").splitlines()
+    ]
+    listed = [line.rsplit(".marker.", 1)[0] for line in lines if ".marker." in line]
+    inside = [path for path in listed if not path.startswith("/") and ".." not in path.split("/")]
+    return [*marked_files(storage, instant), *inside]
+
+
+def unfinished_files(storage: Storage, completed: Container[str]) -> Iterator[str]:
+    """Table-relative paths that the markers of instants name which are not completed."""
+    for folder in storage.list_directories(TEMP):
+        instant = folder.rpartition("/")[2]
+        if instant not in completed:
+            yield from all_marked_files(storage, instant)
