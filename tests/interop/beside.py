@@ -58,8 +58,12 @@ class Beside:
 
     @property
     def willing(self) -> dict[str, str]:
-        """What our writes need beside `settings`: on version 9 Hudi keeps partition_stats by itself."""
-        return {"hudi_assets.metadata.switch.off": "true"} if self.version == 9 else {}
+        """What our writes need beside `settings` where Hudi keeps partition_stats by itself.
+
+        On version 9 it does, on version 8 beside any index but BUCKET.
+        """
+        kept = self.version == 9 or (self.version == 8 and self.index != "BUCKET")
+        return {"hudi_assets.metadata.switch.off": "true"} if kept else {}
 
     @property
     def table(self) -> HudiTable:

@@ -189,6 +189,6 @@ class Player:
         for _ in range(tries):
             try:
                 return rows_of(HudiTable.open(str(self.path)))
-            except (Conflict, CorruptTable) as error:
+            except (Conflict, CorruptTable, FileNotFoundError) as error:
                 last = error
         raise last

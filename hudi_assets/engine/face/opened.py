@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 from hudi_assets.engine.layout.choice import layout_of
 from hudi_assets.engine.settings.config import TableConfig
@@ -10,6 +12,8 @@ from hudi_assets.engine.slices.missing import missing_files
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.publish import Publisher, system_now_ms
+
+_READINGS: Final = 3
 
 
 class OpenedTable:
@@ -32,9 +36,17 @@ class OpenedTable:
         return TableState.read(self._storage, self.config, self._layout, self._true_now_ms)
 
     def _readable(self) -> TableState:
-        """As `state`, read again where a clean has just deleted what the first reading still names."""
-        state = self.state()
-        return state if next(missing_files(state), None) is None else self.state()
+        """As `state`, read again where another process has just deleted what a reading still names.
+
+        A clean takes files, a planner that withdraws its plan a file of the timeline.
+        """
+        for _ in range(_READINGS - 1):
+            state = self.state()
+            with suppress(FileNotFoundError):
+                _ = state.view  # reads what is listed
+                if next(missing_files(state), None) is None:
+                    return state
+        return self.state()
 
     def exists(self, path: str) -> bool:
         """True where a table-relative file is there (a link whose target is gone is not)."""
