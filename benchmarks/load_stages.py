@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import statistics
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,9 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.data import Work, trips
-from benchmarks.measuring import Contender, in_turn, on_cores
+from benchmarks.measuring import on_cores
 from benchmarks.ours import Ours, session
+from benchmarks.stages import Stage, show
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.writing import exchange
@@ -92,8 +91,13 @@ class Stages:
         rows.write.option("compression", "zstd").parquet(str(path))
 
     @property
-    def all(self) -> dict[str, Callable[[Path], None]]:
-        named = {"scan": self.scan, "handover": self.handover, "direct": self.direct, "packed": self.packed}
+    def all(self) -> dict[str, Stage]:
+        named: dict[str, Stage] = {
+            "scan": self.scan,
+            "handover": self.handover,
+            "direct": self.direct,
+            "packed": self.packed,
+        }
         named |= {"packed, from Spark": self.packed_from_spark, "load": self.load}
         return named | {"load and ask": self.load_and_ask, "Spark's own write": self.spark_writes}
 
@@ -114,26 +118,9 @@ def main() -> None:
         spark = session(asked.memory)
         try:
             stages = Stages(spark, trips(folder / "data", asked.rows, 0))
-            show(stages, folder / "made", asked.runs)
+            show(stages.all, folder / "made", asked.runs)
         finally:
             spark.stop()
-
-
-def show(stages: Stages, place: Path, runs: int) -> None:
-    contenders = [
-        Contender(
-            name,
-            lambda path, stage=stage: stage(path),  # type: ignore[misc]
-            lambda run: place,
-            lambda path, run: shutil.rmtree(path, ignore_errors=True),
-        )
-        for name, stage in stages.all.items()
-    ]
-    times = in_turn("stage", contenders, runs)
-    print("| stage | CPU | clock | what |\n|---|---|---|---|")
-    for name, stage in stages.all.items():
-        cpu, clock = (statistics.median(of[name]) for of in (times.cpu, times.of))
-        print(f"| {name} | {cpu:.2f} s | {clock:.2f} s | {' '.join((stage.__doc__ or '').split())} |")
 
 
 if __name__ == "__main__":

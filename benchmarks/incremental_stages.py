@@ -1,0 +1,111 @@
+"""What an incremental query of the last commit takes, beside Spark alone and Python workers alone on the same rows.
+
+    scripts/with-env python -m benchmarks.incremental_stages [--rows 2000000] [--runs 15]
+
+The table is that of `make bench`: a load, then eight upserts of a tenth. Each line asks the same question (count, two
+sums, a maximum) in the same Spark session, on two cores; medians of the runs after ten that warm up, in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.data import Work, trips
+from benchmarks.measuring import on_cores
+from benchmarks.ours import Ours, session
+from benchmarks.scenarios import SHORT_WARM_UPS
+from benchmarks.stages import Stage, show
+from hudi_assets.engine import spark as seam
+from hudi_assets.home import home
+
+_TASKS = 2
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Ways to the same question. `rows`: a Parquet file of the rows that the last commit wrote, as it shows them."""
+
+    spark: Any
+    work: Work
+    table: Path
+    rows: Path
+
+    def nothing(self, path: Path) -> None:
+        """Tasks of Python workers that yield no row: what Spark takes to plan and run the query at all."""
+        self._ask(seam.frame_from_tasks(self.spark, lambda task, names: iter(()), range(_TASKS), self._schema, 1))
+
+    def workers(self, path: Path) -> None:
+        """The same rows out of Parquet files by pyarrow, in Python workers: and to hand them over."""
+        file = str(self.rows)
+
+        def read(task: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            rows = pq.read_table(file, columns=list(names), use_threads=False)
+            share = -(-len(rows) // _TASKS)
+            yield from rows.slice(task * share, share).to_batches(1 << 14)
+
+        self._ask(seam.frame_from_tasks(self.spark, read, range(_TASKS), self._schema, 1))
+
+    def incremental(self, path: Path) -> None:
+        """What incremental_vs_hudi times: the table opened, the newest of its log blocks read and merged."""
+        Ours(self.spark, self.work).incremental(self.table)
+
+    def parquet(self, path: Path) -> None:
+        """Spark's own reader on the same rows in one Parquet file: no table, no Python."""
+        self._ask(self.spark.read.parquet(str(self.rows)))
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return pq.read_schema(self.rows)
+
+    def _ask(self, frame: Any) -> None:
+        frame.selectExpr(*self.work.expressions).collect()
+
+    @property
+    def all(self) -> dict[str, Stage]:
+        named: dict[str, Stage] = {"no rows": self.nothing, "rows from workers": self.workers}
+        return {**named, "incremental": self.incremental, "spark.read.parquet": self.parquet}
+
+
+def made(spark: Any, work: Work, folder: Path) -> Stages:
+    """The table, and its last commit's rows in a Parquet file."""
+    ours, table, rows = Ours(spark, work), folder / "table", folder / "rows.parquet"
+    ours.load(table, work.load)
+    for upsert in work.upserts:
+        ours.upsert(table, upsert)
+    last = sorted(table.glob(".hoodie/*.deltacommit"))[-2].stem
+    pq.write_table(ours.open(table).incremental(spark, last).toArrow(), rows)
+    return Stages(spark, work, table, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.incremental_stages", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=15, help="counted runs, after those that warm up")
+    parser.add_argument("--memory", default="4g", help="of the JVM")
+    asked = parser.parse_args()
+    home().mkdir(parents=True, exist_ok=True)
+    with on_cores(2), tempfile.TemporaryDirectory(dir=home(), prefix="bench-") as scratch:
+        folder = Path(scratch)
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder / "spark")
+        (folder / "data").mkdir()
+        spark = session(asked.memory)
+        try:
+            stages = made(spark, trips(folder / "data", asked.rows), folder)
+            show(stages.all, folder / "made", asked.runs, SHORT_WARM_UPS)
+        finally:
+            spark.stop()
+
+
+if __name__ == "__main__":
+    main()
