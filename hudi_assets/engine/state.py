@@ -273,7 +273,7 @@ class TableState:
     @cached_property
     def _unfinished_logs(self) -> frozenset[str]:
         """Log files that only unfinished writes have written: a rollback of those deletes them."""
-        begun = {path for path in unfinished_files(self.storage, self.timeline.completions) if ".log." in path}
+        begun = {path for path in unfinished_files(self.storage, self.timeline.is_committed) if ".log." in path}
         if begun:
             stats = (stat for i in self.timeline.completed(*WRITES) for stat in self.commit(i).stats)
             begun.difference_update(stat.path for stat in stats)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.model import Action
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.undo.recover import forget_old_markers
 from tests.local_session import LocalSession
@@ -59,3 +60,14 @@ def test_files_of_a_write_that_is_gone_from_the_timeline_are_deleted(table: Hudi
     file = marked(table, instant)
     assert forget(table, table.state())
     assert not file.exists()
+
+
+def test_only_log_files_of_unfinished_writes_may_vanish(table: HudiTable) -> None:
+    """Markers of a write that was archived, or is completed, were left behind: its files are not to be missed."""
+    (instant,) = table.state().timeline.completed(Action.DELTA_COMMIT)
+    begun = table._publisher.new_instant(table.state().timeline)
+    for number, one in enumerate(("20200101000000000", instant.timestamp, begun)):
+        marker = Path(table.path, TEMP, one, f".f_{one}.log.{number}_0-1-1.marker.APPEND")
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    assert table.state().committed.unfinished == {f".f_{begun}.log.2_0-1-1"}

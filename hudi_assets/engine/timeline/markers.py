@@ -7,7 +7,7 @@ TimelineServerBasedWriteMarkers).
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from hudi_assets.engine.storage import Storage
@@ -47,9 +47,9 @@ def all_marked_files(storage: Storage, instant: str) -> list[str]:
     return [*marked_files(storage, instant), *inside]
 
 
-def unfinished_files(storage: Storage, completed: Container[str]) -> Iterator[str]:
-    """Table-relative paths that the markers of instants name which are not completed."""
+def unfinished_files(storage: Storage, is_committed: Callable[[str], bool]) -> Iterator[str]:
+    """Table-relative paths that the markers of instants name which are not committed: markers may outlive a commit."""
     for folder in storage.list_directories(TEMP):
         instant = folder.rpartition("/")[2]
-        if instant not in completed:
+        if not is_committed(instant):
             yield from all_marked_files(storage, instant)
