@@ -8,9 +8,6 @@ sums, a maximum) in the same Spark session, on two cores; medians of the runs af
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.data import Work, trips
-from benchmarks.measuring import on_cores
-from benchmarks.ours import Ours, session
+from benchmarks.data import Work
+from benchmarks.ours import Ours
 from benchmarks.scenarios import SHORT_WARM_UPS
-from benchmarks.stages import Stage, show
+from benchmarks.stages import Stage, main
 from hudi_assets.engine import spark as seam
-from hudi_assets.home import home
 
 _TASKS = 2
 
@@ -86,26 +81,11 @@ def made(spark: Any, work: Work, folder: Path) -> Stages:
     return Stages(spark, work, table, rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.incremental_stages", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--runs", type=int, default=15, help="counted runs, after those that warm up")
-    parser.add_argument("--memory", default="4g", help="of the JVM")
-    asked = parser.parse_args()
-    home().mkdir(parents=True, exist_ok=True)
-    with on_cores(2), tempfile.TemporaryDirectory(dir=home(), prefix="bench-") as scratch:
-        folder = Path(scratch)
-        os.environ["SPARK_LOCAL_DIRS"] = str(folder / "spark")
-        (folder / "data").mkdir()
-        spark = session(asked.memory)
-        try:
-            stages = made(spark, trips(folder / "data", asked.rows), folder)
-            show(stages.all, folder / "made", asked.runs, SHORT_WARM_UPS)
-        finally:
-            spark.stop()
-
-
 if __name__ == "__main__":
-    main()
+    main(
+        "incremental_stages",
+        __doc__ or "",
+        lambda spark, work, folder: made(spark, work, folder).all,
+        runs=15,
+        warm_ups=SHORT_WARM_UPS,
+    )

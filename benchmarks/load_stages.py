@@ -8,9 +8,6 @@ workers) and the clock's, medians of the runs after one that warms up. The stage
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.data import Work, trips
-from benchmarks.measuring import on_cores
-from benchmarks.ours import Ours, session
-from benchmarks.stages import Stage, show
+from benchmarks.data import Work
+from benchmarks.ours import Ours
+from benchmarks.stages import Stage, main
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.writing import exchange
 from hudi_assets.engine.writing.packing import Packing
-from hudi_assets.home import home
 
 
 @dataclass(frozen=True)
@@ -102,26 +97,5 @@ class Stages:
         return named | {"load and ask": self.load_and_ask, "Spark's own write": self.spark_writes}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.load_stages", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--runs", type=int, default=3, help="counted runs, after one that is not")
-    parser.add_argument("--memory", default="4g", help="of the JVM")
-    asked = parser.parse_args()
-    home().mkdir(parents=True, exist_ok=True)
-    with on_cores(2), tempfile.TemporaryDirectory(dir=home(), prefix="bench-") as scratch:
-        folder = Path(scratch)
-        os.environ["SPARK_LOCAL_DIRS"] = str(folder / "spark")
-        (folder / "data").mkdir()
-        spark = session(asked.memory)
-        try:
-            stages = Stages(spark, trips(folder / "data", asked.rows, 0))
-            show(stages.all, folder / "made", asked.runs)
-        finally:
-            spark.stop()
-
-
 if __name__ == "__main__":
-    main()
+    main("load_stages", __doc__ or "", lambda spark, work, folder: Stages(spark, work).all, runs=3)

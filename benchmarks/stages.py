@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import shutil
 import statistics
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from benchmarks.measuring import Contender, in_turn
+from benchmarks.data import Work, trips
+from benchmarks.measuring import Contender, in_turn, on_cores
+from benchmarks.ours import session
+from hudi_assets.home import home
 
 Stage = Callable[[Path], None]
 """Gets a path where nothing is. Its docstring says what it does."""
+
+Make = Callable[[Any, Work, Path], Mapping[str, Stage]]
+"""From a Spark session, the trips of `make bench` and an empty folder, the stages by name."""
+
+
+def main(module: str, description: str, make: Make, *, runs: int, warm_ups: int = 1) -> None:
+    """The command of a module with stages: on two cores, in one Spark session, from `--rows` trips."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=runs, help="counted runs, after those that warm up")
+    parser.add_argument("--memory", default="4g", help="of the JVM")
+    asked = parser.parse_args()
+    home().mkdir(parents=True, exist_ok=True)
+    with on_cores(2), tempfile.TemporaryDirectory(dir=home(), prefix="bench-") as scratch:
+        folder = Path(scratch)
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder / "spark")
+        (folder / "data").mkdir()
+        spark = session(asked.memory)
+        try:
+            show(make(spark, trips(folder / "data", asked.rows), folder), folder / "made", asked.runs, warm_ups)
+        finally:
+            spark.stop()
 
 
 def show(stages: Mapping[str, Stage], place: Path, runs: int, warm_ups: int = 1) -> None:
