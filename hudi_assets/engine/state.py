@@ -30,7 +30,7 @@ from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, l
 from hudi_assets.engine.timeline.kept import Kept
 from hudi_assets.engine.timeline.markers import unfinished_files
 from hudi_assets.engine.timeline.memory import KeptMemory, read_memory
-from hudi_assets.engine.timeline.settled import read_settled
+from hudi_assets.engine.timeline.settled import Decoded, read_settled
 
 META_COLUMNS = avro_schema.META_COLUMNS
 
@@ -103,7 +103,7 @@ class TableState:
         def decode() -> CommitMetadata:
             with no_collecting():
                 where = f"{self.storage.base}: {path}"
-                return read_settled(self.storage, path, lambda data: self.layout.decode_commit(data, where))
+                return self._read_listed(path, lambda data: self.layout.decode_commit(data, where))
 
         file = self.timeline_files.get(instant.file_name)
         return decode() if file is None else COMMITS.get((self.storage, self.layout), file, decode)
@@ -117,9 +117,20 @@ class TableState:
 
         def decode() -> Plan:
             where = f"{self.storage.base}: {path}"
-            return read_settled(self.storage, path, lambda data: decode_plan(timestamp, data, where))
+            return self._read_listed(path, lambda data: decode_plan(timestamp, data, where))
 
         return PLANS.get(self.storage, file, decode)
+
+    def _read_listed(self, path: str, decode: Callable[[bytes], Decoded]) -> Decoded:
+        """A file of the timeline that the listing named; `Conflict` where it has gone since."""
+        try:
+            return read_settled(self.storage, path, decode)
+        except FileNotFoundError as error:
+            raise Conflict(
+                "A file of the timeline was deleted after it was listed: it was archived, or a plan withdrawn.",
+                where=f"{self.storage.base}: {path}",
+                hint="Ask again.",
+            ) from error
 
     @cached_property
     def pending_plans(self) -> tuple[Plan, ...]:

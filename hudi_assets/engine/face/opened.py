@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.layout.choice import layout_of
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.missing import missing_files
@@ -42,7 +43,7 @@ class OpenedTable:
         """
         for _ in range(_READINGS - 1):
             state = self.state()
-            with suppress(FileNotFoundError):
+            with suppress(Conflict, FileNotFoundError):
                 _ = state.view  # reads what is listed
                 if next(missing_files(state), None) is None:
                     return state

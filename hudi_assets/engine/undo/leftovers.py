@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hudi_assets.engine.concurrency.heartbeat import Heartbeats
+from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.housekeeping.clean_state import read_pending_cleans
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.slices.orphans import Orphans, instant_of
@@ -20,7 +21,7 @@ def leftovers(state: TableState, now_ms: Callable[[], int]) -> tuple[str, ...]:
     """Sentences about what `recover` would finish, undo or remove; empty where there is nothing."""
     try:
         return tuple(_leftovers(state, now_ms))
-    except FileNotFoundError:
+    except (Conflict, FileNotFoundError):
         # Whoever it is about finished it meanwhile: nothing is left, or the next look sees what is.
         return ()
 
