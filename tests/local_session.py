@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_assets.engine import spark as seam
+from hudi_assets.engine.queries.places import Places
 
 
 class Frame:
@@ -97,7 +98,7 @@ def frame_from_tasks(
     function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
     tasks: Sequence[Any],
     schema: pa.Schema,
-    size: int,
+    places: Places,
 ) -> Frame:
     return Frame(pa.Table.from_batches([b for task in tasks for b in function(task, schema.names)], schema))
 

@@ -11,7 +11,8 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.python.UserDefinedPythonFunction;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.sources.BaseRelation;
-import org.apache.spark.sql.sources.PrunedScan;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
@@ -20,24 +21,24 @@ import scala.collection.Iterable;
 import scala.collection.JavaConverters;
 
 /**
- * Rows that a Python function reads, of which Spark's optimizer asks for some columns alone: mapInArrow gives all of
- * its columns, always. Spark's own compiler of generated code (Janino, without generics) compiles this in the driver;
- * executors run the Python function and Spark's classes alone. What releases of Spark (3.5, 4) name or place
- * differently is looked up when it is called.
+ * Rows that a Python function reads, of which Spark's optimizer asks for some columns alone, and may say that some
+ * partitions do not matter: mapInArrow gives all of its columns and rows, always. Spark's own compiler of generated
+ * code (Janino, without generics) compiles this in the driver; executors run the Python function and Spark's classes
+ * alone. What releases of Spark (3.5, 4) name or place differently is looked up when it is called.
  */
-public class TaskRelation extends BaseRelation implements PrunedScan {
-  private final Dataset numbers; // of the tasks: column id, one partition each
-  private final UserDefinedPythonFunction function; // from id and the asked columns' names to rows
-  private final long bytes;
+public class TaskRelation extends BaseRelation implements PrunedFilteredScan {
+  private final SQLContext context;
+  private final UserDefinedPythonFunction function; // from slices' numbers and the asked columns' names to rows
+  private final Slices slices;
 
-  public TaskRelation(Dataset numbers, UserDefinedPythonFunction function, String bytes) {
-    this.numbers = numbers;
+  public TaskRelation(SQLContext context, UserDefinedPythonFunction function, Slices slices) {
+    this.context = context;
     this.function = function;
-    this.bytes = Long.parseLong(bytes);
+    this.slices = slices;
   }
 
   public SQLContext sqlContext() {
-    return (SQLContext) ask(numbers, "sqlContext");
+    return context;
   }
 
   public StructType schema() {
@@ -46,7 +47,7 @@ public class TaskRelation extends BaseRelation implements PrunedScan {
 
   /** By it Spark chooses which side of a join to broadcast. */
   public long sizeInBytes() {
-    return bytes;
+    return slices.bytes();
   }
 
   /** False: the rows are Spark's internal ones already. */
@@ -54,18 +55,27 @@ public class TaskRelation extends BaseRelation implements PrunedScan {
     return false;
   }
 
-  public RDD buildScan(String[] names) {
+  /** Spark applies all filters to the rows once more: here they leave out slices. */
+  public RDD buildScan(String[] names, Filter[] filters) {
     StructField[] fields = new StructField[Math.max(1, names.length)];
     // A count asks for no column, and Spark 3.5 loses rows that have none: they have one of nulls then.
     fields[0] = new StructField("none", DataTypes.BooleanType, true, Metadata.empty());
     for (int i = 0; i < names.length; i++) {
       fields[i] = schema().apply(names[i]);
     }
-    Dataset asked = (Dataset) numbers.withColumn("columns", functions.lit(String.join(",", names)));
-    Column[] arguments = new Column[] {asked.col("id"), asked.col("columns")};
+    Dataset asked = asked(slices.tasks(filters, context.sparkContext().defaultParallelism()), String.join(",", names));
+    Column[] arguments = new Column[] {asked.col("slices"), asked.col("columns")};
     Iterable listed = (Iterable) JavaConverters.asScalaBufferConverter(Arrays.asList(arguments)).asScala();
     Object rows = mapInArrow(asked, returning(new StructType(fields)).apply(listed.toSeq()));
     return ((QueryExecution) ask(rows, "queryExecution")).toRdd();
+  }
+
+  /** A row of its own partition for each task. */
+  private Dataset asked(String[] tasks, String columns) {
+    Dataset numbers = (Dataset) context.range(0, tasks.length, 1, Math.max(1, tasks.length));
+    Column place = numbers.col("id").plus(functions.lit(Integer.valueOf(1))).cast("int");
+    Column slices = functions.element_at(functions.lit(tasks), place).as("slices");
+    return (Dataset) numbers.select(new Column[] {slices, functions.lit(columns).as("columns")});
   }
 
   /** Spark 4's takes the call as a column, 3.5's (pythonMapInArrow) as that column's expression. */

@@ -23,17 +23,19 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
+from hudi_assets.engine.queries.places import Places
 from hudi_assets.engine.spark_parquet import plain_files
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-_RELATIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # Spark context → the class in TaskRelation.java
+_RELATIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # Spark context → classes of *.java beside this file
 # PythonEvalType.SQL_MAP_ARROW_ITER_UDF of 3.5 and 4: releases keep the class in different places.
 _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
@@ -161,12 +163,12 @@ def frame_from_tasks(
     function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
     tasks: Sequence[Any],
     schema: pa.Schema,
-    size: int,
+    places: Places,
 ) -> DataFrame:
-    """A DataFrame whose partitions are what `function` yields for each task, lazily.
+    """A DataFrame of the rows that `function` yields for each task, lazily; several tasks make one of Spark's.
 
     `function` gets a task and the names of the columns that its batches have to have: those that a plan needs, at
-    least one. `size` of all rows in bytes, more or less, is for the optimizer.
+    least one. `places`: of each task, to leave out those whose partitions a filter excludes.
     """
     target = spark_schema(schema)
     if not tasks:
@@ -177,14 +179,17 @@ def frame_from_tasks(
     @_in_workers
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            asked = batch.column(1).to_pylist() if batch.num_columns > 1 else [",".join(every)] * len(batch)
-            for number, names in zip(batch.column(0).to_pylist(), asked, strict=True):
-                for rows in function(pickle.loads(payload[number]), tuple(names.split(",")) if names else every[:1]):
-                    yield rows if names else _without_columns(rows)
+            for numbers, names in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                for number in numbers.split(","):
+                    task = pickle.loads(payload[int(number)])
+                    for rows in function(task, tuple(names.split(",")) if names else every[:1]):
+                        yield rows if names else _without_columns(rows)
 
-    numbers = _one_partition_each(spark, len(tasks))
-    pruned = _pruned(spark, numbers, run, target, size)
-    return numbers.mapInArrow(run, target) if pruned is None else pruned
+    pruned = _pruned(spark, run, target, places)
+    if pruned is not None:
+        return pruned
+    one_each = _one_partition_each(spark, len(tasks))
+    return one_each.select(one_each.id.cast("string"), lit(",".join(every))).mapInArrow(run, target)
 
 
 def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -192,36 +197,50 @@ def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(len(rows), pa.bool_())], ["none"])
 
 
-def _pruned(
-    spark: SparkSession, numbers: DataFrame, run: Callable[..., Any], schema: StructType, size: int
-) -> DataFrame | None:
-    """What `mapInArrow` gives, but of the columns that a plan needs; None where this Spark lacks what it takes."""
-    relation = _task_relation(spark)
-    if relation is None:
+def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
+    """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
+    classes = _relation_classes(spark)
+    if classes is None:
         return None
     session: Any = spark
     function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
+    slices = _new(session, classes["Slices"], places.to_json())
+    relation = _new(session, classes["TaskRelation"], session._jsparkSession.sqlContext(), function._judf, slices)
+    return DataFrame(session._jsparkSession.baseRelationToDataFrame(relation), session)
+
+
+def _new(session: Any, made: Any, *values: Any) -> Any:
+    """A new Java object; a class that was compiled at run time is no name that py4j knows."""
     gateway = session.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
-    arguments[0], arguments[1] = numbers._jdf, function._judf
-    arguments[2] = str(size)
-    made = relation.getConstructors()[0].newInstance(arguments)
-    return DataFrame(session._jsparkSession.baseRelationToDataFrame(made), session)
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, len(values))
+    for place, value in enumerate(values):
+        arguments[place] = value
+    return made.getConstructors()[0].newInstance(arguments)
 
 
-def _task_relation(spark: SparkSession) -> Any:
-    """The class in `TaskRelation.java`, compiled once in a Spark's driver; None where that fails."""
+def _relation_classes(spark: SparkSession) -> Mapping[str, Any] | None:
+    """Those of `Slices.java` and `TaskRelation.java`, compiled once in a Spark's driver; None where that fails."""
     context: Any = spark.sparkContext
     if context not in _RELATIONS:
         try:
-            compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(context._jvm.java.lang.Thread.currentThread().getContextClassLoader())
-            compiler.cook(Path(__file__).with_name("TaskRelation.java").read_text("utf-8"))
-            _RELATIONS[context] = compiler.getClassLoader().loadClass("hudi_assets.TaskRelation")
+            _RELATIONS[context] = _compiled(context._jvm, "Slices", "TaskRelation")
         except (Py4JError, PySparkException, TypeError) as error:  # TypeError: without Janino
-            log.info("Queries read all columns: %s", error)
+            log.info("Queries read all columns and partitions: %s", error)
             _RELATIONS[context] = None
-    return _RELATIONS[context]
+    classes: Mapping[str, Any] | None = _RELATIONS[context]
+    return classes
+
+
+def _compiled(jvm: Any, *names: str) -> Mapping[str, Any]:
+    """Java classes beside this file; each may use those before it."""
+    loader, classes = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}
+    for name in names:
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(loader)
+        compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
+        loader = compiler.getClassLoader()
+        classes[name] = loader.loadClass(f"hudi_assets.{name}")
+    return classes
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
@@ -102,6 +103,55 @@ def test_spark_reads_the_columns_that_a_plan_needs(spark: SparkSession, tmp_path
     frame.createOrReplaceTempView("now")
     found = spark.sql("SELECT part, max(ts) AS ts FROM now GROUP BY part ORDER BY part").collect()
     assert [tuple(row) for row in found] == [("p0", 11_000), ("p1", 1_000), ("p2", 11_000)]
+
+
+def three_partitions(path: Path, session: Any) -> HudiTable:
+    """Rows k0, k1, k2 in base files of three partitions, newer versions of them in log files."""
+    table = new_table(path)
+    for clock, v in ((10_000, 1), (20_000, 2)):
+        write(table, session, clock, *((f"k{n}", clock - 9_000, v) for n in range(3)))
+        if v == 1:
+            compact(table, session, 5_000)
+    return table
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("where", "answer"),
+    [
+        ("part = 'p0'", {"k0": 2}),
+        ("part > 'p1'", {"k2": 2}),
+        ("part <> 'p1' AND v < 10", {"k0": 2, "k2": 2}),
+        ("part IN ('p2', 'p0', 'x') OR part IS NULL", {"k0": 2, "k2": 2}),
+        ("part LIKE 'p0%' AND (id = 'k0' OR part = 'p1')", {"k0": 2}),
+        ("part = 'x'", {}),
+    ],
+)
+def test_partitions_that_a_filter_leaves_out_are_not_opened(
+    where: str, answer: dict[str, int], spark: SparkSession, tmp_path: Path
+) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    first = min(i.timestamp for i in table.state().timeline.instants)
+    frames = [table.snapshot(spark), table.incremental(spark, first), table.time_travel(spark, datetime.now(UTC))]
+    assert [shown(frame.where(where)) for frame in frames] == [answer] * 3
+    for file in (tmp_path / "t/part=p1").iterdir():
+        file.unlink()
+    assert [shown(frame.where(where)) for frame in frames] == [answer] * 3
+    frames[0].createOrReplaceTempView("now")
+    assert spark.sql(f"SELECT count(*) FROM now WHERE {where}").collect()[0][0] == len(answer)
+    with pytest.raises(PySparkException, match="deleted while a query was reading"):
+        frames[0].where("part <= 'p1' OR v = 7").collect()
+
+
+@pytest.mark.spark
+def test_an_index_over_all_partitions_may_leave_rows_in_another(spark: SparkSession, tmp_path: Path) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    assert table.snapshot(spark).where("part = 'p0'").rdd.getNumPartitions() == 1
+    properties = tmp_path / "t/.hoodie/hoodie.properties"
+    properties.write_text(properties.read_text().replace("hoodie.index.type=BUCKET", "hoodie.index.type=GLOBAL_SIMPLE"))
+    frame = HudiTable.open(table.path).snapshot(spark).where("part = 'p0'")
+    assert frame.rdd.getNumPartitions() == 2
+    assert shown(frame) == {"k0": 2}
 
 
 @pytest.mark.spark

@@ -167,3 +167,36 @@ def test_commits_without_a_schema(table: HudiTable, session: LocalSession) -> No
     commit.write_text(json.dumps(metadata))
     with pytest.raises(CorruptTable, match="Neither a commit nor"):
         without_schema(table).snapshot_tasks()
+
+
+@pytest.mark.parametrize(
+    ("stated", "named"),
+    [
+        ("hoodie.table.keygenerator.class=org.apache.hudi.keygen.TimestampBasedKeyGenerator", "TimestampBased"),
+        ("hoodie.table.keygenerator.type=CUSTOM", "CUSTOM"),
+        ("hoodie.table.keygenerator.type=USER_PROVIDED", "USER_PROVIDED"),
+    ],
+)
+def test_other_partition_paths_are_read_and_not_written(
+    stated: str, named: str, table: HudiTable, session: LocalSession
+) -> None:
+    """A row of ours would be in another partition than its key's."""
+    properties = Path(table.path) / ".hoodie/hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.table.keygenerator")]
+    properties.write_text("\n".join([*lines, stated]))
+    other = HudiTable.open(table.path)
+    before = sorted(Path(table.path).rglob("*"))
+    rows = session.rows([{"id": "b", "ts": 2}], SCHEMA)
+    for write in (other.upsert, other.bulk_insert, other.delete):
+        with pytest.raises(UnsupportedTable, match=f"partition paths are made by .*{named}"):
+            write(session, rows)  # type: ignore[arg-type]
+    assert sorted(Path(table.path).rglob("*")) == before
+    assert len(other.snapshot(session).toArrow()) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["SIMPLE", "COMPLEX", "NON_PARTITION", "simple"])
+def test_a_key_generator_stated_by_its_type(kind: str, table: HudiTable, session: LocalSession) -> None:
+    properties = Path(table.path) / ".hoodie/hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.table.keygenerator")]
+    properties.write_text("\n".join([*lines, f"hoodie.table.keygenerator.type={kind}"]))
+    assert HudiTable.open(table.path).upsert(session, session.rows([{"id": "b", "ts": 2}], SCHEMA)).rows == 1  # type: ignore[arg-type]

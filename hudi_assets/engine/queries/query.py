@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.errors import Conflict, InvalidInput
+from hudi_assets.engine.indexes.table_index import has_bucket_index, looks_keys_up
 from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
 from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
-from hudi_assets.engine.queries.packing import pack
+from hudi_assets.engine.queries.places import places_of
 from hudi_assets.engine.schema.base_files import have_table_types
 from hudi_assets.engine.slices.as_of import Since, at_its_own_time
 from hudi_assets.engine.slices.evidence import history_of, whole_from
@@ -100,19 +101,18 @@ def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRang
 
 def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], columns: Columns) -> DataFrame:
     schema = slice_reader(state, columns).shown
-    if not tasks:
-        return spark.frame_from_tasks(session, lambda task, names: iter(()), [], schema, 0)
-    # The tasks of one query differ in their slice alone: the rest goes to the workers once.
-    common = tasks[0]
-
-    def read(slices: Sequence[SliceTask], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        reader = replace(common.reader, columns=tuple(names))
-        for one in slices:
-            yield from read_task(replace(common, reader=reader, slice=one))
-
     slices = [task.slice for task in tasks]
-    packed = pack(slices, spark.parallelism(session))
-    return spark.frame_from_tasks(session, read, packed, schema, sum(one.size for one in slices))
+    # An index of keys over all partitions may leave a row where it was, though its partition columns changed.
+    by_partition = has_bucket_index(state) or looks_keys_up(state.config)
+    places = places_of(slices, state.config, state.schema, by_partition=by_partition)
+    # The tasks of one query differ in their slice alone: the rest goes to the workers once.
+    common = tasks[0] if tasks else None
+
+    def read(one: SliceTask, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        assert common is not None
+        yield from read_task(replace(common, reader=replace(common.reader, columns=tuple(names)), slice=one))
+
+    return spark.frame_from_tasks(session, read, slices, schema, places)
 
 
 # ------------------------------------------------------------------------------- as the table stands

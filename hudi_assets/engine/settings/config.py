@@ -17,6 +17,7 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTab
 from hudi_assets.engine.event_time.units import parse_latency
 from hudi_assets.engine.indexes.settings import INDEX_TYPE, IndexSettings, parse_index_settings
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.settings import key_generators
 from hudi_assets.engine.settings.compaction import CompactionSettings, parse_compaction_settings
 from hudi_assets.engine.settings.merging import (
     EXACT_SPLIT,
@@ -55,13 +56,6 @@ LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 
-_KEY_GENERATORS: Final = {
-    (1, 0): "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    (1, 1): "org.apache.hudi.keygen.SimpleKeyGenerator",
-}
-_COMPLEX_KEY_GENERATOR: Final = "org.apache.hudi.keygen.ComplexKeyGenerator"
-_NONPARTITIONED: Final = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
-_KNOWN_KEY_GENERATORS: Final = frozenset({*_KEY_GENERATORS.values(), _COMPLEX_KEY_GENERATOR})
 # Beside all of hoodie.table.*: what may not differ from what the table was made with.
 _MAKES_THE_TABLE: Final = frozenset(
     {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK}
@@ -97,6 +91,7 @@ class TableConfig:
     event_time_field: str | None
     event_time_unit: str | None
     partition_fields: tuple[str, ...]
+    key_generator: str | None
     hive_style: bool
     url_encode: bool
     buckets: int | None
@@ -151,10 +146,6 @@ def new_table_properties(
 
     `InvalidInput` where merge mode and ordering field do not go together.
     """
-    shape = (len(record_key), len(partition_fields))
-    key_generator = _KEY_GENERATORS.get(shape, _COMPLEX_KEY_GENERATOR)
-    if not partition_fields:
-        key_generator = _NONPARTITIONED
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": "MERGE_ON_READ",
@@ -162,7 +153,7 @@ def new_table_properties(
         "hoodie.table.checksum": str(table_checksum("", name)),
         "hoodie.table.recordkey.fields": ",".join(record_key),
         "hoodie.table.partition.fields": ",".join(partition_fields),
-        "hoodie.table.keygenerator.class": key_generator,
+        key_generators.CLASS: key_generators.generator_of(len(record_key), len(partition_fields)),
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.create.schema": avro_schema,
         "hoodie.table.timeline.timezone": "UTC",
@@ -252,7 +243,9 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         ordering_field=merging.ordering_field,
         event_time_field=get(EVENT_TIME_FIELD) or None,
         event_time_unit=get(EVENT_TIME_UNIT) or None,
-        partition_fields=_fields(get("hoodie.table.partition.fields", "")),
+        # CustomKeyGenerator's fields have their kind behind a colon.
+        partition_fields=tuple(name.partition(":")[0] for name in _fields(get("hoodie.table.partition.fields", ""))),
+        key_generator=key_generators.stated_generator(properties),
         hive_style=_flag(get(HIVE_STYLE)),
         url_encode=_flag(get(URL_ENCODE)),
         buckets=_integer(properties, BUCKETS, "0", where) or None,
@@ -294,9 +287,6 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
     ):
         if get(key, wanted).lower() != wanted.lower():
             raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
-    generator = get("hoodie.table.keygenerator.class")
-    if generator is not None and generator not in _KNOWN_KEY_GENERATORS:
-        raise UnsupportedTable(f"The table's key generator {generator} is not supported.", where=where)
     if not get("hoodie.table.recordkey.fields"):
         raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
 

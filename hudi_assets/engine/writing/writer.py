@@ -23,6 +23,7 @@ from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.schema import evolution
 from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.settings.key_generators import refuse_other_paths
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import META_COLUMNS, TableState
 from hudi_assets.engine.storage import Storage
@@ -143,6 +144,7 @@ class Writer:
 
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
+        refuse_other_paths(self.config.key_generator, self.storage.base)
         refuse_writes(state)
         if looks_keys_up(self.config):
             return

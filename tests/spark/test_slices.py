@@ -1,0 +1,186 @@
+"""Slices.java: no slice is lost, none comes twice, a filter leaves out what it can, tasks are of about equal size."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from hudi_assets.engine import spark as seam
+from hudi_assets.engine.queries.places import Places
+
+pytestmark = pytest.mark.spark
+MB = 1 << 20
+
+Row = Mapping[str, Any]
+TEXTS = ["a", "b", "ba", "é", "\uff61", "\U0001f600"]  # the last two: UTF-16 has them the other way round
+DOMAIN: dict[str, list[Any]] = {
+    "s": TEXTS,
+    "n": [-1, 0, 7, 10],
+    "d": [date(2023, 12, 31), date(2024, 1, 1)],
+    "b": [False, True],
+}
+ORDERS = {
+    "LessThan": operator.lt,
+    "LessThanOrEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanOrEqual": operator.ge,
+    "EqualTo": operator.eq,
+    "EqualNullSafe": operator.eq,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A filter of Spark's, and what it means."""
+
+    holds: Callable[[Row], bool]
+    build: Callable[[Any], Any]
+    text: str
+
+
+def java(jvm: Any, value: Any) -> Any:
+    return jvm.java.sql.Date.valueOf(value.isoformat()) if isinstance(value, date) else value
+
+
+def array(jvm: Any, kind: Any, values: list[Any]) -> Any:
+    made = jvm.java.lang.reflect.Array.newInstance(kind, len(values))
+    for place, value in enumerate(values):
+        jvm.java.lang.reflect.Array.set(made, place, value)
+    return made
+
+
+def sources(jvm: Any) -> Any:
+    return jvm.org.apache.spark.sql.sources
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Condition:
+    column = draw(st.sampled_from(list(DOMAIN)))
+    value = st.sampled_from(DOMAIN[column])
+    kind = draw(st.sampled_from([*ORDERS, "In", "IsNull", "IsNotNull", "StringStartsWith", "StringEndsWith"]))
+    if kind in ORDERS:
+        literal = draw(value)
+        return Condition(
+            lambda row: bool(ORDERS[kind](row[column], literal)),
+            lambda jvm: getattr(sources(jvm), kind)(column, java(jvm, literal)),
+            f"{column} {kind} {literal}",
+        )
+    if kind == "In":
+        choices = draw(st.lists(value, max_size=2))
+        return Condition(
+            lambda row: row[column] in choices,
+            lambda jvm: sources(jvm).In(
+                column, array(jvm, jvm.java.lang.Class.forName("java.lang.Object"), [java(jvm, v) for v in choices])
+            ),
+            f"{column} in {choices}",
+        )
+    if kind.startswith("Is"):
+        return Condition(
+            lambda row: (row[column] is None) == (kind == "IsNull"),
+            lambda jvm: getattr(sources(jvm), kind)(column),
+            f"{column} {kind}",
+        )
+    start = draw(st.sampled_from(["", *TEXTS]))
+    test = str.startswith if kind == "StringStartsWith" else str.endswith
+    return Condition(
+        lambda row: test(row["s"], start), lambda jvm: getattr(sources(jvm), kind)("s", start), f"s {kind} {start}"
+    )
+
+
+def joined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
+    def both(one: Condition, other: Condition) -> Condition:
+        return Condition(
+            lambda row: one.holds(row) and other.holds(row),
+            lambda jvm: sources(jvm).And(one.build(jvm), other.build(jvm)),
+            f"({one.text} and {other.text})",
+        )
+
+    def either(one: Condition, other: Condition) -> Condition:
+        return Condition(
+            lambda row: one.holds(row) or other.holds(row),
+            lambda jvm: sources(jvm).Or(one.build(jvm), other.build(jvm)),
+            f"({one.text} or {other.text})",
+        )
+
+    def no(one: Condition) -> Condition:
+        return Condition(
+            lambda row: not one.holds(row), lambda jvm: sources(jvm).Not(one.build(jvm)), f"not {one.text}"
+        )
+
+    return st.one_of(st.builds(both, inner, inner), st.builds(either, inner, inner), st.builds(no, inner))
+
+
+conditions = st.recursive(leaves(), joined, max_leaves=5)
+partitions = st.fixed_dictionaries({name: st.sampled_from([None, *values]) for name, values in DOMAIN.items()})
+
+
+def text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def tasks(spark: SparkSession, places: Places, filters: list[Condition], parallelism: int) -> list[list[int]]:
+    jvm: Any = spark.sparkContext._jvm
+    classes = seam._relation_classes(spark)
+    assert classes is not None
+    slices = seam._new(spark, classes["Slices"], places.to_json())
+    kind = jvm.java.lang.Class.forName("org.apache.spark.sql.sources.Filter")
+    made = slices.tasks(array(jvm, kind, [one.build(jvm) for one in filters]), parallelism)
+    return [[int(number) for number in one.split(",")] for one in made]
+
+
+def possible(partition: Row) -> list[Row]:
+    """The rows' values that a partition may have, as far as its own are known."""
+    choices = [[value] if value is not None else DOMAIN[name] for name, value in partition.items()]
+    return [dict(zip(partition, values, strict=True)) for values in product(*choices)]
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(partitions, min_size=1, max_size=6), st.lists(conditions, max_size=2))
+def test_a_filter_leaves_out_what_it_can_and_no_more(
+    spark: SparkSession, made: list[Row], filters: list[Condition]
+) -> None:
+    places = Places(
+        tuple(DOMAIN),
+        tuple(tuple(text(one[name]) for name in DOMAIN) for one in made),
+        tuple((number, MB) for number in range(len(made))),
+    )
+    kept = {number for task in tasks(spark, places, filters, 2) for number in task}
+    for number, one in enumerate(made):
+        can = any(all(f.holds(row) for f in filters) for row in possible(one))
+        if can:
+            assert number in kept, (one, [f.text for f in filters])
+        elif None not in one.values() and all("EndsWith" not in f.text for f in filters):
+            assert number not in kept, (one, [f.text for f in filters])
+
+
+def packed(spark: SparkSession, sizes: list[int], parallelism: int) -> list[list[int]]:
+    places = Places((), ((),), tuple((0, size) for size in sizes))
+    return tasks(spark, places, [], parallelism)
+
+
+def test_small_slices_share_as_many_tasks_as_run_at_a_time(spark: SparkSession) -> None:
+    assert [len(task) for task in packed(spark, [20 * MB] * 8, 2)] == [4, 4]
+    assert [len(task) for task in packed(spark, [30 * MB] * 8, 2)] == [2, 2, 2, 2]
+    assert [len(task) for task in packed(spark, [0, 0, 0], 2)] == [2, 1]
+    assert [len(task) for task in packed(spark, [200 * MB] * 5, 2)] == [1] * 5
+    assert packed(spark, [10 * MB, 10 * MB, 10 * MB, 100 * MB], 2) == [[3], [0, 1, 2]]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, 300 * MB), min_size=1, max_size=40), st.integers(1, 8))
+def test_every_slice_is_read_once(spark: SparkSession, sizes: list[int], parallelism: int) -> None:
+    made = packed(spark, sizes, parallelism)
+    assert sorted(number for task in made for number in task) == list(range(len(sizes)))
+    assert all(made)
+    assert len(made) >= min(parallelism, len(sizes))
