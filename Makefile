@@ -47,8 +47,8 @@ sql: setup
 	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
 # What runs in the test's own process is tested in WORKERS processes, a file in one of them, in the order of the folders:
-# the many small files come last and even out. The others are random, start Sparks, a browser, or processes that race.
-TOGETHER := tests/crash tests/unit
+# the many small files come last and even out. The others start Sparks, a browser, or processes that race.
+TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
 
 ifeq ($(strip $(ARGS)),)
 test: test-together test-alone
@@ -63,15 +63,15 @@ test-together: setup
 test-alone: setup
 	@$(ENV) python -m pytest $(TOGETHER:%=--ignore=%)
 
-# Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it (each of WORKERS processes with Sparks of its own),
-# or a slice that is quick enough for each change.
+# Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change;
+# each of WORKERS processes has Sparks of its own.
 test-interop: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m pytest -m interop --timeout 1800 --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
-	@$(ENV) python -m pytest -m "interop and not slow" $(ARGS)
+	@$(ENV) python -m pytest -m "interop and not slow" --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # A slice of tests/spark on PySpark 3.5; all else runs on the locked Spark 4.
 test-spark35: setup

@@ -43,7 +43,8 @@ def places_of(slices: Sequence[SliceTask], config: TableConfig, schema: pa.Schem
     columns = config.partition_fields if by_partition and joins_values(config.key_generator) else ()
     folders = [_folder(one) for one in slices]
     numbers = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
-    types = [schema.field(name).type for name in columns]
+    # A field inside a struct (`place.name`) is no column of the table's: nothing is known of it.
+    types = [schema.field(name).type if name in schema.names else pa.null() for name in columns]
     return Places(
         columns,
         tuple(partition_values(folder, columns, types, config) for folder in numbers),
