@@ -164,6 +164,16 @@ def test_a_filter_leaves_out_what_it_can_and_no_more(
             assert number not in kept, (one, [f.text for f in filters])
 
 
+def test_texts_are_ordered_by_their_utf_8(spark: SparkSession) -> None:
+    """As Spark orders them, also where UTF-16 has another order."""
+    low, high = TEXTS[-2:]
+    places = Places(("s",), ((low,), (high,)), ((0, MB), (1, MB)))
+    above = Condition(lambda row: True, lambda jvm: sources(jvm).GreaterThan("s", low), "")
+    below = Condition(lambda row: True, lambda jvm: sources(jvm).LessThan("s", high), "")
+    assert tasks(spark, places, [above], 2) == [[1]]
+    assert tasks(spark, places, [below], 2) == [[0]]
+
+
 def packed(spark: SparkSession, sizes: list[int], parallelism: int) -> list[list[int]]:
     places = Places((), ((),), tuple((0, size) for size in sizes))
     return tasks(spark, places, [], parallelism)
