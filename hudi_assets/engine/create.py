@@ -51,7 +51,6 @@ class NewTable:
     event_time_field: str | None
     partition_fields: Sequence[str]
     buckets: int
-    table_version: int
     name: str | None
     event_time_unit: str | None
     data_latency: Latency | None
@@ -93,7 +92,8 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
         event_time_field=time_field,
         partition_fields=asked.partition_fields,
         buckets=asked.buckets,
-        table_version=asked.table_version,
+        of_version=layout.table_properties,
+        payload_class=layout.states_payload_class,
         hive_style=asked.hive_style,
         own=asked.own_settings(),
     )

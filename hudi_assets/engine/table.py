@@ -72,7 +72,6 @@ class HudiTable(Reads, Writes, Maintenance, Looks):
             event_time_field=event_time_field,
             partition_fields=partition_fields,
             buckets=buckets,
-            table_version=table_version,
             name=name,
             event_time_unit=event_time_unit,
             data_latency=data_latency,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.layout.choice import layout_of
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
-from hudi_assets.engine.settings.versions import version_properties
 
 MODEL = "org.apache.hudi.common.model."
 DEFAULT, OVERWRITE = f"{MODEL}DefaultHoodieRecordPayload", f"{MODEL}OverwriteWithLatestAvroPayload"
@@ -21,7 +21,7 @@ EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 
 
 def parsed(version: int, **properties: str) -> MergeSettings:
-    return parse_merge_settings({**version_properties(version), **properties}, "/t")
+    return parse_merge_settings({**layout_of(version, "/t").table_properties, **properties}, "/t")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,13 @@ def test_what_is_refused_by_name(version: int, stated: dict[str, str], named: st
         parsed(version, **stated)
 
 
+def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> dict[str, str]:
+    layout = layout_of(version, "/t")
+    return new_merge_properties(mode, field, layout.table_properties, payload_class=layout.states_payload_class)
+
+
 @pytest.mark.parametrize("version", [8, 9])
 @pytest.mark.parametrize(("mode", "field"), [(EVENT, "ts"), (COMMIT, None)])
 def test_new_tables_state_what_is_read_back(version: int, mode: MergeMode, field: str | None) -> None:
-    settings = parsed(version, **new_merge_properties(mode, field, version))
+    settings = parsed(version, **stated_by_new_tables(version, mode, field))
     assert (settings.mode, settings.ordering_field) == (mode, field or "")

@@ -28,6 +28,16 @@ class Layout(Protocol):
         ...
 
     @property
+    def table_properties(self) -> Mapping[str, str]:
+        """What hoodie.properties of a new table state of its version (HoodieTableConfig of 0.15.0 and 1.2.0)."""
+        ...
+
+    @property
+    def states_payload_class(self) -> bool:
+        """False where the merge mode says it all, and a payload class is kept only as one of before."""
+        ...
+
+    @property
     def timeline_folder(self) -> str: ...
 
     @property

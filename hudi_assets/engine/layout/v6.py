@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.layout.names import FileNames
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive_kind import Archive
 from hudi_assets.engine.timeline.archived import ArchivedLogs
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
@@ -30,6 +31,11 @@ class LayoutV6(FileNames):
     carries_logs_over: bool = True
     has_completion_times: bool = False
     log_marker: str = "APPEND"
+    states_payload_class: bool = True
+
+    @property
+    def table_properties(self) -> Mapping[str, str]:
+        return {VERSION: "6", LAYOUT_VERSION: "1", "hoodie.archivelog.folder": "archived"}
 
     # -- timeline ---------------------------------------------------------------------------------
 

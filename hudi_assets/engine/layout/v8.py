@@ -14,6 +14,7 @@ from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.layout.names import FileNames
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive_kind import Archive
 from hudi_assets.engine.timeline.archive_layers import ArchivedLayers
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
@@ -38,6 +39,23 @@ class LayoutV8(FileNames):
     carries_logs_over: bool = False
     has_completion_times: bool = True
     log_marker: str = "CREATE"  # 1.2.0 refuses to roll back by any other (tried)
+
+    @property
+    def states_payload_class(self) -> bool:
+        return self.version < 9
+
+    @property
+    def table_properties(self) -> Mapping[str, str]:
+        return {
+            VERSION: str(self.version),
+            "hoodie.table.initial.version": str(self.version),
+            LAYOUT_VERSION: "2",
+            "hoodie.archivelog.folder": "history",
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.table.format": "native",
+            "hoodie.table.multiple.base.file.formats.enable": "false",
+        }
 
     # -- timeline ---------------------------------------------------------------------------------
 

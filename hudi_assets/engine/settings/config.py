@@ -31,7 +31,6 @@ from hudi_assets.engine.settings.merging import (
 )
 from hudi_assets.engine.settings.parquet import ParquetSettings, parse_parquet_settings
 from hudi_assets.engine.settings.stated import HASH_FIELD, check_stated, in_known_names
-from hudi_assets.engine.settings.versions import version_properties
 from hudi_assets.engine.storage import Storage
 
 PROPERTIES: Final = ".hoodie/hoodie.properties"
@@ -138,18 +137,20 @@ def new_table_properties(
     event_time_field: str,
     partition_fields: Sequence[str],
     buckets: int,
-    table_version: int,
+    of_version: Mapping[str, str],
+    payload_class: bool,
     hive_style: bool,
     own: Mapping[str, str],
 ) -> dict[str, str]:
     """The properties of a new table, as Apache Hudi writes them for its version, and our own beside them.
 
+    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
     `InvalidInput` where merge mode and ordering field do not go together.
     """
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": "MERGE_ON_READ",
-        **version_properties(table_version),
+        **of_version,
         "hoodie.table.checksum": str(table_checksum("", name)),
         "hoodie.table.recordkey.fields": ",".join(record_key),
         "hoodie.table.partition.fields": ",".join(partition_fields),
@@ -160,7 +161,7 @@ def new_table_properties(
         "hoodie.table.cdc.enabled": "false",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
-        **new_merge_properties(merge_mode, ordering_field, table_version),
+        **new_merge_properties(merge_mode, ordering_field, of_version, payload_class=payload_class),
         HIVE_STYLE: str(hive_style).lower(),
         URL_ENCODE: "false",
         "hoodie.datasource.write.drop.partition.columns": "false",

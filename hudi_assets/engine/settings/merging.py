@@ -12,7 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.settings.versions import needs_payload_class, states_merge_mode, version_properties
+from hudi_assets.engine.settings.versions import VERSION, states_merge_mode
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 ORDERING_FIELD: Final = "hoodie.table.precombine.field"
@@ -164,15 +164,18 @@ def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) 
     return fields[0]
 
 
-def new_merge_properties(mode: MergeMode, ordering_field: str | None, version: int) -> dict[str, str]:
+def new_merge_properties(
+    mode: MergeMode, ordering_field: str | None, of_version: Mapping[str, str], *, payload_class: bool
+) -> dict[str, str]:
     """What a new table's properties say about merging; every release reads the same mode from it.
 
+    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
     `InvalidInput` where mode and ordering field do not go together, or the version has no such mode.
     """
-    stated = states_merge_mode(version_properties(version))
+    stated = states_merge_mode(of_version)
     if stated and mode is MergeMode.OVERWRITE_WITH_LATEST:
         raise InvalidInput(
-            f"A table of version {version} has no merge mode {mode}.",
+            f"A table of version {of_version[VERSION]} has no merge mode {mode}.",
             hint=f"It may be: {', '.join(_STATED_MODES)}. Version 6 has it.",
         )
     if mode is MergeMode.COMMIT_TIME_ORDERING:
@@ -181,13 +184,13 @@ def new_merge_properties(mode: MergeMode, ordering_field: str | None, version: i
                 f"A table with {mode} takes no ordering field (got {ordering_field!r}).",
                 hint="With one, Hudi 0.15 would order log records by it. Give event_time_field for event times.",
             )
-        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if needs_payload_class(version) else {}
+        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if payload_class else {}
         merger = {} if stated else {MERGER_STRATEGY: COMMIT_TIME_MERGER_ID}
         return {**payloads, **merger, MERGE_MODE: mode.value, MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID}
     if not ordering_field:
         raise InvalidInput(f"A table with {mode} needs an ordering field.")
     if stated:
-        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if needs_payload_class(version) else {}
+        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if payload_class else {}
         ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}
         return {**payloads, **ordering, MERGE_MODE: mode.value}
     payload = DEFAULT_PAYLOAD if mode is MergeMode.EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
