@@ -52,9 +52,11 @@ def without_days(answer: Rows) -> Rows:
     ("release", "version", "generator"),
     [
         pytest.param("0.15.0", {}, PARTS_OF_A_DAY, id="timestamp-0.15.0"),
-        pytest.param("1.2.0", {"hoodie.write.table.version": "6"}, PARTS_OF_A_DAY, id="timestamp-v6"),
+        pytest.param(
+            "1.2.0", {"hoodie.write.table.version": "6"}, PARTS_OF_A_DAY, id="timestamp-v6", marks=pytest.mark.slow
+        ),
         pytest.param("1.2.0", {"hoodie.write.table.version": "9"}, PARTS_OF_A_DAY, id="timestamp-v9"),
-        pytest.param("1.2.0", {"hoodie.write.table.version": "9"}, BY_FIELD, id="custom-v9"),
+        pytest.param("1.2.0", {"hoodie.write.table.version": "9"}, BY_FIELD, id="custom-v9", marks=pytest.mark.slow),
     ],
 )
 def test_other_partition_paths(
