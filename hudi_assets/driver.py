@@ -32,6 +32,7 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon.sensor import execute_sensor_iteration
 
 from hudi_assets.home import project_root
+from hudi_assets.processes import is_alive
 
 LOCATION = "hudi_assets"
 _MODULE = "hudi_assets.definitions"
@@ -122,7 +123,7 @@ class Driver:
         abandoned = [
             run
             for run in self.instance.get_runs(RunsFilter(statuses=unfinished))
-            if _PID_TAG in run.tags and not _alive(int(run.tags[_PID_TAG]))
+            if _PID_TAG in run.tags and not is_alive(int(run.tags[_PID_TAG]))
         ]
         for run in abandoned:
             self.instance.report_run_failed(run, "The process that ran it is gone.")
@@ -209,13 +210,3 @@ class Driver:
         if run is None:
             raise RuntimeError(f"run {run_id} is not in the instance")
         return run
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

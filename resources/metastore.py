@@ -28,6 +28,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from hudi_assets.processes import is_alive
+
 _START_TIMEOUT = 90.0
 _GRACE = 20.0  # seconds without a user before the server leaves
 _POLL = 2.0
@@ -150,7 +152,7 @@ class Metastore:
         """Is a process alive that acquired the metastore? Forgets those that are gone."""
         alive = False
         for entry in self.users.iterdir() if self.users.exists() else ():
-            if _alive(int(entry.name)):
+            if is_alive(int(entry.name)):
                 alive = True
             else:
                 entry.unlink(missing_ok=True)
@@ -298,16 +300,6 @@ def _java() -> str:
     if not java:
         raise MetastoreError("no Java found: install Java 17 or later, or set JAVA_HOME")
     return java
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _answers(port: int) -> bool:
