@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -139,10 +140,17 @@ public class Slices {
     } else if (filter instanceof In) {
       return isOneOf(((In) filter).attribute(), ((In) filter).values(), values);
     } else if (filter instanceof StringStartsWith) {
-      String text = valueOf(((StringStartsWith) filter).attribute(), values);
-      return text == null ? null : Boolean.valueOf(text.startsWith(((StringStartsWith) filter).value()));
+      return begins(((StringStartsWith) filter).attribute(), ((StringStartsWith) filter).value(), values);
     }
     return compares(filter, values);
+  }
+
+  private Boolean begins(String column, String start, List values) {
+    String text = valueOf(column, values);
+    if (text == null || (start.length() > text.length() && mayGoOn(text, start))) {
+      return null;
+    }
+    return Boolean.valueOf(text.startsWith(start));
   }
 
   private Boolean compares(Filter filter, List values) {
@@ -199,6 +207,8 @@ public class Slices {
     String text = valueOf(column, values);
     if (text == null) {
       return null;
+    } else if (literal instanceof String && mayGoOn(text, (String) literal)) {
+      return null;
     } else if (literal instanceof String) {
       // As Spark does: by UTF-8, which for some characters differs from Java's own order.
       byte[] one = text.getBytes(StandardCharsets.UTF_8);
@@ -208,10 +218,22 @@ public class Slices {
     } else if (literal instanceof Boolean) {
       return Integer.valueOf(Boolean.compare(Boolean.parseBoolean(text), ((Boolean) literal).booleanValue()));
     } else if (literal instanceof java.sql.Date) {
-      return Integer.valueOf(LocalDate.parse(text).compareTo(((java.sql.Date) literal).toLocalDate()));
+      LocalDate day = ((java.sql.Date) literal).toLocalDate();
+      return isUnsure(day) ? null : Integer.valueOf(LocalDate.parse(text).compareTo(day));
     } else if (literal instanceof LocalDate) {
       return Integer.valueOf(LocalDate.parse(text).compareTo((LocalDate) literal));
     }
     return null;
+  }
+
+  /** A path loses the slashes that its last value ends with, so a row may have the text and slashes behind it. */
+  private static boolean mayGoOn(String text, String literal) {
+    return literal.startsWith(text) && (literal.length() == text.length() || literal.charAt(text.length()) <= '/');
+  }
+
+  /** A java.sql.Date is a midnight of the JVM's zone: a day that the zone left out comes as the next one. */
+  private static boolean isUnsure(LocalDate day) {
+    boolean isNext = ZoneId.systemDefault().getRules().getValidOffsets(day.minusDays(1).atTime(12, 0)).isEmpty();
+    return isNext || day.getYear() < 1583;
   }
 }

@@ -80,3 +80,5 @@ def test_other_partition_paths(
         ours, theirs = (without_days(a) for a in (readers.ours(table, view), by_key(hudi.read(path, view))))
         assert not differences(ours, theirs), view
         assert len(ours) == count
+    # The path is not the day: nothing is left out by it.
+    assert table.snapshot(readers.spark).where("text = '2023-11-01'").count() == 4

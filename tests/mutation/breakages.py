@@ -588,9 +588,23 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "partitions are left out where an index may have left rows in them",
         f"{_ENGINE}/queries/query.py",
-        "by_partition = has_bucket_index(state) or looks_keys_up(state.config)",
+        "by_partition = state.config.partitioned and leaves_no_row_behind(state)",
         "by_partition = True",
         ("tests/spark/test_queries.py",),
+    ),
+    Breakage(
+        "a value's last slashes are forgotten",
+        f"{_ENGINE}/Slices.java",
+        "return literal.startsWith(text) && (",
+        "return false && (",
+        FILTERS,
+    ),
+    Breakage(
+        "partitions of nulls hold none",
+        f"{_ENGINE}/Slices.java",
+        "return valueOf(((IsNull) filter).attribute(), values) == null ? null : Boolean.FALSE;",
+        "return Boolean.FALSE;",
+        FILTERS,
     ),
     Breakage(
         "tables of other key generators are written",

@@ -120,8 +120,8 @@ def three_partitions(path: Path, session: Any) -> HudiTable:
     ("where", "answer"),
     [
         ("part = 'p0'", {"k0": 2}),
-        ("part > 'p1'", {"k2": 2}),
-        ("part <> 'p1' AND v < 10", {"k0": 2, "k2": 2}),
+        ("part > 'p1x'", {"k2": 2}),
+        ("part NOT LIKE 'p1%' AND v < 10", {"k0": 2, "k2": 2}),
         ("part IN ('p2', 'p0', 'x') OR part IS NULL", {"k0": 2, "k2": 2}),
         ("part LIKE 'p0%' AND (id = 'k0' OR part = 'p1')", {"k0": 2}),
         ("part = 'x'", {}),
@@ -141,6 +141,20 @@ def test_partitions_that_a_filter_leaves_out_are_not_opened(
     assert spark.sql(f"SELECT count(*) FROM now WHERE {where}").collect()[0][0] == len(answer)
     with pytest.raises(PySparkException, match="deleted while a query was reading"):
         frames[0].where("part <= 'p1' OR v = 7").collect()
+
+
+@pytest.mark.spark
+def test_rows_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    none = [("k9", None, 15_000, 3)]
+    table.upsert(
+        spark, spark.createDataFrame(none, "id string, part string, ts bigint, v bigint"), clock_time=at(30_000)
+    )
+    frame = table.snapshot(spark)
+    assert shown(frame.where("part IS NULL")) == {"k9": 3}
+    assert shown(frame.where("part <=> null OR part = 'p0'")) == {"k9": 3, "k0": 2}
+    assert shown(frame.where("NOT part <=> 'p0'")) == {"k9": 3, "k1": 2, "k2": 2}
+    assert frame.where("part IS NULL").rdd.getNumPartitions() == 1
 
 
 @pytest.mark.spark

@@ -40,9 +40,9 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter of Spark's, and what it means."""
+    """A filter of Spark's, and what it means: true, false or null for a row."""
 
-    holds: Callable[[Row], bool]
+    holds: Callable[[Row], bool | None]
     build: Callable[[Any], Any]
     text: str
 
@@ -70,14 +70,14 @@ def leaves(draw: st.DrawFn) -> Condition:
     if kind in ORDERS:
         literal = draw(value)
         return Condition(
-            lambda row: bool(ORDERS[kind](row[column], literal)),
+            lambda row: None if row[column] is None else bool(ORDERS[kind](row[column], literal)),
             lambda jvm: getattr(sources(jvm), kind)(column, java(jvm, literal)),
             f"{column} {kind} {literal}",
         )
     if kind == "In":
         choices = draw(st.lists(value, max_size=2))
         return Condition(
-            lambda row: row[column] in choices,
+            lambda row: None if row[column] is None else row[column] in choices,
             lambda jvm: sources(jvm).In(
                 column, array(jvm, jvm.java.lang.Class.forName("java.lang.Object"), [java(jvm, v) for v in choices])
             ),
@@ -92,28 +92,40 @@ def leaves(draw: st.DrawFn) -> Condition:
     start = draw(st.sampled_from(["", *TEXTS]))
     test = str.startswith if kind == "StringStartsWith" else str.endswith
     return Condition(
-        lambda row: test(row["s"], start), lambda jvm: getattr(sources(jvm), kind)("s", start), f"s {kind} {start}"
+        lambda row: None if row["s"] is None else test(row["s"], start),
+        lambda jvm: getattr(sources(jvm), kind)("s", start),
+        f"s {kind} {start}",
     )
+
+
+def every(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def opposite(one: bool | None) -> bool | None:
+    return None if one is None else not one
 
 
 def joined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
     def both(one: Condition, other: Condition) -> Condition:
         return Condition(
-            lambda row: one.holds(row) and other.holds(row),
+            lambda row: every(one.holds(row), other.holds(row)),
             lambda jvm: sources(jvm).And(one.build(jvm), other.build(jvm)),
             f"({one.text} and {other.text})",
         )
 
     def either(one: Condition, other: Condition) -> Condition:
         return Condition(
-            lambda row: one.holds(row) or other.holds(row),
+            lambda row: opposite(every(opposite(one.holds(row)), opposite(other.holds(row)))),
             lambda jvm: sources(jvm).Or(one.build(jvm), other.build(jvm)),
             f"({one.text} or {other.text})",
         )
 
     def no(one: Condition) -> Condition:
         return Condition(
-            lambda row: not one.holds(row), lambda jvm: sources(jvm).Not(one.build(jvm)), f"not {one.text}"
+            lambda row: opposite(one.holds(row)), lambda jvm: sources(jvm).Not(one.build(jvm)), f"not {one.text}"
         )
 
     return st.one_of(st.builds(both, inner, inner), st.builds(either, inner, inner), st.builds(no, inner))
@@ -140,8 +152,11 @@ def tasks(spark: SparkSession, places: Places, filters: list[Condition], paralle
 
 
 def possible(partition: Row) -> list[Row]:
-    """The rows' values that a partition may have, as far as its own are known."""
-    choices = [[value] if value is not None else DOMAIN[name] for name, value in partition.items()]
+    """The rows' values that a partition may have, as far as its own are known. A path loses its last slashes."""
+    choices = [
+        [None, *DOMAIN[name]] if value is None else [value, value + "/"] if name == "s" else [value]
+        for name, value in partition.items()
+    ]
     return [dict(zip(partition, values, strict=True)) for values in product(*choices)]
 
 
@@ -157,19 +172,70 @@ def test_a_filter_leaves_out_what_it_can_and_no_more(
     )
     kept = {number for task in tasks(spark, places, filters, 2) for number in task}
     for number, one in enumerate(made):
-        can = any(all(f.holds(row) for f in filters) for row in possible(one))
+        can = any(all(f.holds(row) is True for f in filters) for row in possible(one))
         if can:
             assert number in kept, (one, [f.text for f in filters])
-        elif None not in one.values() and all("EndsWith" not in f.text for f in filters):
+        elif None not in one.values() and all("s " not in f.text for f in filters):
             assert number not in kept, (one, [f.text for f in filters])
+
+
+def where(kind: str, *literals: Any, negated: bool = False) -> Condition:
+    def build(jvm: Any) -> Any:
+        kinds = sources(jvm)
+        if kind == "In":
+            made = kinds.In("s", array(jvm, jvm.java.lang.Class.forName("java.lang.Object"), list(literals)))
+        else:
+            made = getattr(kinds, kind)("s", *literals)
+        return kinds.Not(made) if negated else made
+
+    return Condition(lambda row: None, build, "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "read"),
+    [
+        (where("EqualTo", "a"), ["a"]),
+        (where("EqualTo", "ab"), ["ab"]),
+        (where("EqualTo", "a/"), ["a"]),
+        (where("EqualTo", "c"), []),
+        (where("In", "ab", "c"), ["ab"]),
+        (where("In", "ab", None), ["a", "ab", "b", "a-1"]),
+        (where("GreaterThan", "ab"), ["ab", "b"]),
+        (where("LessThan", "ab"), ["a", "ab", "a-1"]),
+        (where("StringStartsWith", "a"), ["a", "ab", "a-1"]),
+        (where("StringStartsWith", "a/"), ["a"]),
+        (where("StringStartsWith", "a", negated=True), ["b"]),
+        (where("EqualTo", "a", negated=True), ["a", "ab", "b", "a-1"]),
+        (where("IsNull", negated=True), ["a", "ab", "b", "a-1"]),
+    ],
+)
+def test_texts(condition: Condition, read: list[str], spark: SparkSession) -> None:
+    """A partition's rows may have its text, or that and slashes: where that matters it is read."""
+    texts = ["a", "ab", "b", "a-1"]
+    places = Places(("s",), tuple((one,) for one in texts), tuple((number, MB) for number in range(4)))
+    kept = {texts[number] for task in tasks(spark, places, [condition], 2) for number in task}
+    assert kept == set(read)
+
+
+def test_days_as_spark_gives_them(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    days = ["1500-01-01", "2023-12-31", "2024-01-01"]
+    places = Places(("d",), tuple((one,) for one in days), tuple((number, MB) for number in range(3)))
+    for made, read in [
+        (jvm.java.time.LocalDate.parse("2024-01-01"), [[2]]),
+        (jvm.java.sql.Date.valueOf("2024-01-01"), [[2]]),
+        (jvm.java.sql.Date.valueOf("1500-01-01"), [[0, 2], [1]]),  # of another calendar
+    ]:
+        equal = Condition(lambda row: None, lambda jvm, made=made: sources(jvm).EqualTo("d", made), "")
+        assert tasks(spark, places, [equal], 2) == read
 
 
 def test_texts_are_ordered_by_their_utf_8(spark: SparkSession) -> None:
     """As Spark orders them, also where UTF-16 has another order."""
     low, high = TEXTS[-2:]
     places = Places(("s",), ((low,), (high,)), ((0, MB), (1, MB)))
-    above = Condition(lambda row: True, lambda jvm: sources(jvm).GreaterThan("s", low), "")
-    below = Condition(lambda row: True, lambda jvm: sources(jvm).LessThan("s", high), "")
+    above = Condition(lambda row: True, lambda jvm: sources(jvm).GreaterThan("s", low + "z"), "")
+    below = Condition(lambda row: True, lambda jvm: sources(jvm).LessThan("s", low + "z"), "")
     assert tasks(spark, places, [above], 2) == [[1]]
     assert tasks(spark, places, [below], 2) == [[0]]
 

@@ -194,7 +194,7 @@ def test_other_partition_paths_are_read_and_not_written(
     assert len(other.snapshot(session).toArrow()) == 1  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["SIMPLE", "COMPLEX", "NON_PARTITION", "simple"])
+@pytest.mark.parametrize("kind", ["SIMPLE", "COMPLEX", "NON_PARTITION", "simple", "SIMPLE_AVRO", "COMPLEX_AVRO"])
 def test_a_key_generator_stated_by_its_type(kind: str, table: HudiTable, session: LocalSession) -> None:
     properties = Path(table.path) / ".hoodie/hoodie.properties"
     lines = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.table.keygenerator")]

@@ -41,6 +41,16 @@ def _may_have_bucket_index(state: TableState) -> bool:
     return all(names_bucket(file_id) for _, file_id in state.view.groups)
 
 
+def leaves_no_row_behind(state: TableState) -> bool:
+    """True where a row whose partition columns change goes to their partition, now and as far back as files are left.
+
+    An index of keys over all partitions may leave it where it was (hoodie.record.index.update.partition.path, …).
+    """
+    if looks_keys_up(state.config):
+        return True
+    return has_bucket_index(state) and all(names_bucket(file_id) for _, file_id in state.view_with_replaced.groups)
+
+
 def bloom_filter_of(state: TableState) -> BloomSettings | None:
     """The filter that a new base file carries; None: none, as a bucket index never asks for it."""
     settings = state.config.index

@@ -71,7 +71,7 @@ def _value(part: str, name: str, kind: pa.DataType, config: TableConfig) -> str 
     text = part[len(name) + 1 :] if styled else part
     if config.url_encode:
         plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
-        if escape_path_name(plain) != text:
+        if escape_path_name(plain) != text or "+" in text:  # a space, as early releases encoded it
             return None
         text = plain
     elif _ESCAPE.search(text):
@@ -87,7 +87,7 @@ def _is_text_of(kind: pa.DataType, text: str) -> bool:
         return text in ("true", "false")
     try:
         if pa.types.is_integer(kind):
-            return str(int(text)) == text
+            return str(int(text)) == text and -(1 << 63) <= int(text) < 1 << 63
         return pa.types.is_date32(kind) and date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False

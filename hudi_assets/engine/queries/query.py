@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudi_assets.engine import spark
 from hudi_assets.engine.errors import Conflict, InvalidInput
-from hudi_assets.engine.indexes.table_index import has_bucket_index, looks_keys_up
+from hudi_assets.engine.indexes.table_index import leaves_no_row_behind
 from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
@@ -102,8 +102,7 @@ def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRang
 def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], columns: Columns) -> DataFrame:
     schema = slice_reader(state, columns).shown
     slices = [task.slice for task in tasks]
-    # An index of keys over all partitions may leave a row where it was, though its partition columns changed.
-    by_partition = has_bucket_index(state) or looks_keys_up(state.config)
+    by_partition = state.config.partitioned and leaves_no_row_behind(state)
     places = places_of(slices, state.config, state.schema, by_partition=by_partition)
     # The tasks of one query differ in their slice alone: the rest goes to the workers once.
     common = tasks[0] if tasks else None

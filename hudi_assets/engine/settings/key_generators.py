@@ -18,6 +18,7 @@ NONPARTITIONED: Final = _PACKAGE + "NonpartitionedKeyGenerator"
 SIMPLE: Final = _PACKAGE + "SimpleKeyGenerator"
 COMPLEX: Final = _PACKAGE + "ComplexKeyGenerator"
 _CLASS_OF: Final = {"NON_PARTITION": NONPARTITIONED, "SIMPLE": SIMPLE, "COMPLEX": COMPLEX}
+_AVRO: Final = "_AVRO"  # Flink's and the streamer's, over Avro records: the same keys and paths
 
 
 def generator_of(keys: int, partition_fields: int) -> str:
@@ -31,9 +32,10 @@ def stated_generator(properties: Mapping[str, str]) -> str | None:
     """What the table states: a class, or a type whose class we do not know; None where it states nothing."""
     stated = properties.get(CLASS)
     if stated:
-        return stated
+        plain = stated.replace("AvroKeyGenerator", "KeyGenerator")
+        return plain if joins_values(plain) else stated
     kind = properties.get(TYPE)
-    return _CLASS_OF.get(kind.upper(), kind) if kind else None
+    return _CLASS_OF.get(kind.upper().removesuffix(_AVRO), kind) if kind else None
 
 
 def joins_values(generator: str | None) -> bool:
