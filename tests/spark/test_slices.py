@@ -217,6 +217,12 @@ def test_texts(condition: Condition, read: list[str], spark: SparkSession) -> No
     assert kept == set(read)
 
 
+def test_what_is_not_known_may_be_null(spark: SparkSession) -> None:
+    places = Places(("s",), ((None,), ("a",)), ((0, MB), (1, MB)))
+    assert tasks(spark, places, [where("IsNull")], 2) == [[0]]
+    assert tasks(spark, places, [where("IsNull"), where("EqualNullSafe", None)], 2) == [[0]]
+
+
 def test_days_as_spark_gives_them(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     days = ["1500-01-01", "2023-12-31", "2024-01-01"]
