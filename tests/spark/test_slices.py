@@ -223,6 +223,16 @@ def test_what_is_not_known_may_be_null(spark: SparkSession) -> None:
     assert tasks(spark, places, [where("IsNull"), where("EqualNullSafe", None)], 2) == [[0]]
 
 
+def test_what_is_not_known_may_hold_beside_what_does_not(spark: SparkSession) -> None:
+    places = Places(("s", "n"), ((None, "1"), ("b", "1"), ("a", "1")), ((0, MB), (1, MB), (2, MB)))
+    either = Condition(
+        lambda row: None,
+        lambda jvm: sources(jvm).Or(sources(jvm).EqualTo("s", "a"), sources(jvm).EqualTo("n", 2)),
+        "",
+    )
+    assert {number for task in tasks(spark, places, [either], 2) for number in task} == {0, 2}
+
+
 def test_days_as_spark_gives_them(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     days = ["1500-01-01", "2023-12-31", "2024-01-01"]

@@ -84,6 +84,18 @@ def test_slices_have_their_partition_s_number(config: TableConfig, generator: st
     assert found == Places(("p", "q"), (("a", "1"), ("b", "2")), ((0, 5), (1, 6), (0, 7)))
 
 
+def test_a_path_of_another_style_says_nothing(config: TableConfig) -> None:
+    bare, encoded = replace(config, hive_style=False), replace(config, url_encode=True)
+    kinds = [pa.string()]
+    assert partition_values("a", ["p"], kinds, config) == partition_values("p=a", ["p"], kinds, bare) == (None,)
+    assert partition_values("p=a%3Ab", ["p"], kinds, config) == (None,)
+    assert partition_values("p=a%3Ab", ["p"], kinds, encoded) == ("a:b",)
+    assert partition_values("p=a b", ["p"], kinds, encoded) == ("a b",)
+    assert partition_values("p=a%20b", ["p"], kinds, encoded) == (None,)  # no escape of Hudi's
+    assert partition_values("p=a+b", ["p"], kinds, encoded) == (None,)  # a space, in old tables
+    assert partition_values("p=a+b", ["p"], kinds, config) == ("a+b",)
+
+
 def test_a_field_inside_a_struct_says_nothing(config: TableConfig) -> None:
     nested = replace(config, partition_fields=("p", "place.name"))
     slices = [SliceTask("p=a/place.name=b/0.parquet", (), 5)]
