@@ -3,7 +3,8 @@
     make bench-further [ARGS='--only growth']
     python -m benchmarks.further [--write docs/benchmarks.md] [--only growth] [--looks 10000] [--list] [--trial]
 
-Growth of a compaction, what a partial one costs, planning of up to a million log files, the sensor's look.
+Growth of a compaction, what a partial one costs, planning of up to a million log files, the sensor's look, where the
+time of a load and of an incremental query goes, what a filter saves.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ TRIAL = Sizes(rows=20_000, buckets=(1, 2, 3), looks=20)
 
 def commands_of(sizes: Sizes) -> tuple[str, ...]:
     """What is run, in this order."""
-    few, more, most = sizes.buckets
+    few, *_ = sizes.buckets
     return (
         f"python -m benchmarks.growth --what records --rows {sizes.rows}",
         f"python -m benchmarks.growth --what partial --rows {sizes.rows}",
-        f"{_MANY} --buckets {few} --what limit,plan,publish",
-        f"{_MANY} --buckets {more} --what limit,plan,publish",
-        f"{_MANY} --buckets {most} --what limit,plan --runs 2",
+        f"{_MANY} --buckets {','.join(map(str, sizes.buckets))} --what limit,plan,publish --runs 3",
         f"{_MANY} --buckets {few} --what limit,first_look,next_look",
         f"{_MANY} --buckets {few} --looks {sizes.looks}",
+        f"python -m benchmarks.load_stages --rows {sizes.rows}",
+        f"python -m benchmarks.incremental_stages --rows {sizes.rows}",
+        f"python -m benchmarks.filter_stages --rows {sizes.rows}",
     )
 
 

@@ -1,11 +1,11 @@
 """Planning and looking at tables of very many files: tables made on disk, and the measurements on them.
 
-    python benchmarks/many_files.py [--version 6] [--partitions 100] [--buckets 100] [--logs 10] [--commits 10]
+    python benchmarks/many_files.py [--version 6] [--partitions 100] [--buckets 10,100,1000] [--logs 10] [--commits 10]
         [--what limit,plan,...] [--runs 5]
 
-The tables are as this engine writes them, by its own names and commits, but for the files themselves: those are
-holes of the stated size, which nothing here opens. Every measurement runs in a process of its own, in turn with the
-others, and prints its CPU seconds (user and system), wall seconds and peak memory (MB).
+The tables, one for each number of buckets, are as this engine writes them, by its own names and commits, but for the
+files themselves: those are holes of the stated size, which nothing here opens. Every measurement runs in a process of
+its own, in turn with those of all tables: what grows in proportion costs each log file the same in each of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import gc
 import json
 import os
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,6 +30,8 @@ from typing import Final
 
 import fastavro
 import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
 
 from hudi_assets.engine import HudiTable, NoPlan
 from hudi_assets.engine.layout.seam import Layout
@@ -286,45 +288,56 @@ def many_looks(path: str, times: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     for name, default in asdict(Shape()).items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+        several = name == "buckets"
+        parser.add_argument(
+            f"--{name}", **({"default": str(default)} if several else {"type": int, "default": default})
+        )
     parser.add_argument("--what", default="limit,plan", help=f"of {', '.join(WHAT)}, comma-separated")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--at", help="a table made before; or where it is made and kept")
+    parser.add_argument("--at", help="a folder in which the tables are made and kept; with --here, a table")
     parser.add_argument("--here", action="store_true", help="in this process; prints JSON")
     parser.add_argument("--looks", type=int, help="look so often in one process instead")
     asked = parser.parse_args()
     if asked.here:
         print(json.dumps(asdict(measured(asked.what, asked.at))))
         return
-    shape = Shape(**{name: getattr(asked, name) for name in asdict(Shape())})
-    scratch = None if asked.at else tempfile.mkdtemp(prefix="many_files_")
-    path = asked.at or f"{scratch}/table"
-    try:
-        if not Path(path, ".hoodie").exists():
-            make(path, shape)
-        if asked.looks:
-            many_looks(path, asked.looks)
-        else:
-            _report(shape, asked.what.split(","), path, asked.runs)
-    finally:
-        if scratch:
-            shutil.rmtree(scratch)
+    common = {name: getattr(asked, name) for name in asdict(Shape()) if name != "buckets"}
+    shapes = [Shape(buckets=int(buckets), **common) for buckets in asked.buckets.split(",")]
+    with tempfile.TemporaryDirectory(prefix="many_files_") if asked.at is None else nullcontext(asked.at) as folder:
+        tables = {f"{folder}/{shape.log_files}": shape for shape in shapes}
+        for path, shape in tables.items():
+            if not Path(path, ".hoodie").exists():
+                make(path, shape)
+            if asked.looks:
+                many_looks(path, asked.looks)
+        if not asked.looks:
+            _show(tables, asked.what.split(","), asked.runs)
 
 
-def _report(shape: Shape, what: list[str], path: str, runs: int) -> None:
-    print(
-        f"version {shape.version}: {shape.log_files} log files in {shape.groups} file groups, {shape.commits} commits"
+def _show(tables: Mapping[str, Shape], what: Sequence[str], runs: int) -> None:
+    """Medians of the runs; the ratio is that of a run to the same run of the first of `what`, over the same table."""
+    rounds = [{(path, one): apart(one, path) for path in tables for one in what} for _ in range(runs)]
+    grid = Table(
+        "log files", "in groups", "what", "CPU", "clock", "µs of CPU per log file", "peak", f"CPU / {what[0]}'s"
     )
-    rounds = [[apart(one, path) for one in what] for _ in range(runs)]
-    for place, one in enumerate(what):
-        cpu = statistics.median(done[place].cpu_s for done in rounds)
-        wall = statistics.median(done[place].wall_s for done in rounds)
-        peak = max(done[place].peak_mb for done in rounds)
-        ratios = sorted(done[place].cpu_s / done[0].cpu_s for done in rounds)
-        against = (
-            f"  {statistics.median(ratios):.2f} × {what[0]} ({ratios[0]:.2f} to {ratios[-1]:.2f})" if place else ""
-        )
-        print(f"{one:11} {cpu:7.2f} s CPU {wall:7.2f} s wall {peak:6.0f} MB{against}", flush=True)
+    for path, shape in tables.items():
+        for one in what:
+            done = [measured[path, one] for measured in rounds]
+            cpu = statistics.median(run.cpu_s for run in done)
+            ratios = sorted(
+                run.cpu_s / measured[path, what[0]].cpu_s for run, measured in zip(done, rounds, strict=True)
+            )
+            grid.add_row(
+                f"{shape.log_files:,}",
+                f"{shape.groups:,}",
+                one,
+                f"{cpu:.2f} s",
+                f"{statistics.median(run.wall_s for run in done):.2f} s",
+                f"{cpu / shape.log_files * 1e6:.1f}",
+                f"{max(run.peak_mb for run in done):.0f} MB",
+                "" if one == what[0] else f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})",
+            )
+    Console(width=120).print(grid)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ def main(module: str, description: str, make: Make, *, runs: int, warm_ups: int 
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description.splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--runs", type=int, default=runs, help="counted runs, after those that warm up")
+    parser.add_argument("--warm-ups", type=int, default=warm_ups)
     parser.add_argument("--memory", default="4g", help="of the JVM")
     asked = parser.parse_args()
     home().mkdir(parents=True, exist_ok=True)
@@ -38,7 +39,7 @@ def main(module: str, description: str, make: Make, *, runs: int, warm_ups: int 
         (folder / "data").mkdir()
         spark = session(asked.memory)
         try:
-            show(make(spark, trips(folder / "data", asked.rows), folder), folder / "made", asked.runs, warm_ups)
+            show(make(spark, trips(folder / "data", asked.rows), folder), folder / "made", asked.runs, asked.warm_ups)
         finally:
             spark.stop()
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.queries.places import Places
+from hudi_assets.engine.spark import ListedFile
 
 
 class Frame:
@@ -103,8 +104,8 @@ def frame_from_tasks(
     return Frame(pa.Table.from_batches([b for task in tasks for b in function(task, schema.names)], schema))
 
 
-def parquet_frame(session: LocalSession, files: Sequence[str], schema: pa.Schema) -> Frame:
-    tables = [pq.ParquetFile(path).read(use_threads=False) for path in files]
+def parquet_frame(session: LocalSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> Frame:
+    tables = [pq.ParquetFile(file.uri).read(use_threads=False) for file in files]
     return Frame(pa.concat_tables([_as(t, schema) for t in tables] or [schema.empty_table()]))
 
 

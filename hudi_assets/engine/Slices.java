@@ -66,13 +66,15 @@ public class Slices {
 
   /** For each task the numbers of its slices: as many tasks as run at a time, or a multiple where slices are large. */
   public String[] tasks(Filter[] filters, int parallelism) {
-    List kept = kept(filters);
+    int[] numbers = kept(filters);
+    List kept = new ArrayList();
     long sum = 0;
-    for (int i = 0; i < kept.size(); i++) {
-      sum += cost((Integer) kept.get(i));
+    for (int i = 0; i < numbers.length; i++) {
+      kept.add(Integer.valueOf(numbers[i]));
+      sum += cost(Integer.valueOf(numbers[i]));
     }
     long most = MOST_BYTES * parallelism;
-    int count = (int) Math.min((long) kept.size(), (sum + most - 1) / most * parallelism);
+    int count = (int) Math.min((long) numbers.length, (sum + most - 1) / most * parallelism);
     Collections.sort(kept, new Comparator() {
       public int compare(Object one, Object other) {
         return Long.compare(cost((Integer) other), cost((Integer) one));
@@ -107,7 +109,8 @@ public class Slices {
     return bytes[slice.intValue()] + OPEN_BYTES;
   }
 
-  private List kept(Filter[] filters) {
+  /** The numbers of the slices that no filter leaves out. */
+  public int[] kept(Filter[] filters) {
     boolean[] may = new boolean[partitions.size()];
     for (int p = 0; p < may.length; p++) {
       may[p] = true;
@@ -115,13 +118,14 @@ public class Slices {
         may[p] &= !Boolean.FALSE.equals(holds(filters[f], (List) partitions.get(p)));
       }
     }
-    List kept = new ArrayList();
-    for (int i = 0; i < bytes.length; i++) {
+    int[] kept = new int[bytes.length];
+    int count = 0;
+    for (int i = 0; i < kept.length; i++) {
       if (may[partition[i]]) {
-        kept.add(Integer.valueOf(i));
+        kept[count++] = i;
       }
     }
-    return kept;
+    return Arrays.copyOf(kept, count);
   }
 
   // -- a filter on the values of one partition; a value that is known is not null

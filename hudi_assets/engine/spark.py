@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
-import logging
+import json
 import os
 import pickle
 import shutil
@@ -15,27 +15,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext, cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
+from hudi_assets.engine import spark_java
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
 from hudi_assets.engine.queries.places import Places
 from hudi_assets.engine.spark_parquet import plain_files
 
-log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-_RELATIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # Spark context → classes of *.java beside this file
 # PythonEvalType.SQL_MAP_ARROW_ITER_UDF of 3.5 and 4: releases keep the class in different places.
 _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
@@ -51,6 +47,14 @@ _DEFAULTS = {
     # Results come back through a socket file: any process of the machine could connect to a TCP port first.
     "spark.python.unix.domain.socket.enabled": "true",
 }
+
+
+class ListedFile(NamedTuple):
+    """A file as a listing of the table shows it: `uri` for Spark, `size` in bytes, `modified_ms` epoch ms."""
+
+    uri: str
+    size: int
+    modified_ms: int
 
 
 def local_session(
@@ -199,48 +203,16 @@ def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
     """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
-    classes = _relation_classes(spark)
-    if classes is None:
-        return None
     session: Any = spark
     function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
-    slices = _new(session, classes["Slices"], places.to_json())
-    relation = _new(session, classes["TaskRelation"], session._jsparkSession.sqlContext(), function._judf, slices)
+    slices = spark_java.new(session, "Slices", places.to_json())
+    context = session._jsparkSession.sqlContext()
+    relation = spark_java.new(session, "TaskRelation", context, function._judf, slices)
+    return None if relation is None else _related(session, relation)
+
+
+def _related(session: Any, relation: Any) -> DataFrame:
     return DataFrame(session._jsparkSession.baseRelationToDataFrame(relation), session)
-
-
-def _new(session: Any, made: Any, *values: Any) -> Any:
-    """A new Java object; a class that was compiled at run time is no name that py4j knows."""
-    gateway = session.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, len(values))
-    for place, value in enumerate(values):
-        arguments[place] = value
-    return made.getConstructors()[0].newInstance(arguments)
-
-
-def _relation_classes(spark: SparkSession) -> Mapping[str, Any] | None:
-    """Those of `Slices.java` and `TaskRelation.java`, compiled once in a Spark's driver; None where that fails."""
-    context: Any = spark.sparkContext
-    if context not in _RELATIONS:
-        try:
-            _RELATIONS[context] = _compiled(context._jvm, "Slices", "TaskRelation")
-        except (Py4JError, PySparkException, TypeError) as error:  # TypeError: without Janino
-            log.info("Queries read all columns and partitions: %s", error)
-            _RELATIONS[context] = None
-    classes: Mapping[str, Any] | None = _RELATIONS[context]
-    return classes
-
-
-def _compiled(jvm: Any, *names: str) -> Mapping[str, Any]:
-    """Java classes beside this file; each may use those before it."""
-    loader, classes = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}
-    for name in names:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(loader)
-        compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
-        loader = compiler.getClassLoader()
-        classes[name] = loader.loadClass(f"hudi_assets.{name}")
-    return classes
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -258,14 +230,21 @@ def select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
 
 
-def parquet_frame(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
-    """Spark's own Parquet reader on some files. Their paths are names, not patterns (a value may hold brackets)."""
+def parquet_frame(spark: SparkSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> DataFrame:
+    """Spark's own Parquet reader on some files, without those whose partitions a filter excludes.
+
+    `places`: of each file. Paths are names, not patterns (a value may hold brackets).
+    """
     target = spark_schema(schema)
     if not files:
         return spark.createDataFrame([], target)
+    session: Any = spark
+    index = spark_java.new(session, "BaseFiles", places.to_json(), json.dumps(files))
+    if index is not None:
+        return _related(session, index.relation(session._jsparkSession, target.json()))
     # Partition columns are in the files: values guessed from directory names must not shadow them.
     reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
-    return reader.parquet(*files)
+    return reader.parquet(*(file.uri for file in files))
 
 
 # ------------------------------------------------------------------------------------------ rows on their way to tasks

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput, Plan, spark_java
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.timeline.instants import instant_ms
@@ -105,6 +106,11 @@ def test_spark_reads_the_columns_that_a_plan_needs(spark: SparkSession, tmp_path
     assert [tuple(row) for row in found] == [("p0", 11_000), ("p1", 1_000), ("p2", 11_000)]
 
 
+def plan_of(frame: Any) -> str:
+    """What Spark would run for a DataFrame."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
 def three_partitions(path: Path, session: Any) -> HudiTable:
     """Rows k0, k1, k2 in base files of three partitions, newer versions of them in log files."""
     table = new_table(path)
@@ -144,6 +150,53 @@ def test_partitions_that_a_filter_leaves_out_are_not_opened(
 
 
 @pytest.mark.spark
+def test_base_files_that_a_filter_leaves_out_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    frame = table.read_optimized(spark)
+    frame.createOrReplaceTempView("now")
+    for file in (tmp_path / "t/part=p1").iterdir():
+        file.unlink()
+    for where, answer in (
+        ("part = 'p0'", {"k0": 1}),
+        ("part < 'p05' OR id = 'k9' AND part = 'p2'", {"k0": 1}),
+        ("part IN ('p2', 'x') AND length(id) = 2", {"k2": 1}),
+        ("part = 'x'", {}),
+    ):
+        assert shown(frame.where(where)) == answer
+        assert spark.sql(f"SELECT count(*) FROM now WHERE {where}").collect()[0][0] == len(answer)
+    with pytest.raises(Py4JJavaError, match="/part=p1/"):
+        frame.where("part <= 'p1'").collect()
+
+
+@pytest.mark.spark
+def test_the_read_optimized_view_is_sparks_own_reader_on_its_base_files(spark: SparkSession, tmp_path: Path) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    frame = table.read_optimized(spark)
+    files = [f"file:{path}" for path in sorted((tmp_path / "t").rglob("*.parquet"))]
+    theirs = spark.read.schema(frame.schema).option("recursiveFileLookup", "true").parquet(*files)
+    assert sorted(frame.inputFiles()) == sorted(theirs.inputFiles())
+    shown_of_files = ("id", "_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time")
+    assert sorted(frame.select(*shown_of_files).collect()) == sorted(theirs.select(*shown_of_files).collect())
+    plan = plan_of(frame.where("ts > 0").selectExpr("sum(v)"))
+    assert "Batched: true" in plan
+    assert "PushedFilters: [IsNotNull(ts), GreaterThan(ts,0)]" in plan
+
+
+@pytest.mark.spark
+def test_what_is_cached_serves_later_queries_of_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
+    table = three_partitions(tmp_path / "t", spark)
+    kept = table.read_optimized(spark).cache()
+    try:
+        assert kept.count() == 3
+        assert "InMemoryTableScan" in plan_of(table.read_optimized(spark))
+        compact(table, spark, 5_000)
+        assert "InMemoryTableScan" not in plan_of(table.read_optimized(spark))
+        assert shown(table.read_optimized(spark)) == {"k0": 2, "k1": 2, "k2": 2}
+    finally:
+        kept.unpersist()
+
+
+@pytest.mark.spark
 def test_rows_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
     none = [("k9", None, 15_000, 3)]
@@ -174,11 +227,13 @@ def test_a_spark_that_cannot_prune_reads_all_columns(
 ) -> None:
     table = new_table(tmp_path / "t")
     write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
-    monkeypatch.setitem(seam._RELATIONS, spark.sparkContext, None)
+    monkeypatch.setitem(spark_java._COMPILED, spark.sparkContext, {})
     frame = table.snapshot(spark)
-    assert "MapInArrow" in frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert "MapInArrow" in plan_of(frame)
     assert shown(frame.select("v", "id")) == {"k0": 1, "k1": 1}
     assert frame.count() == 2
+    compact(table, spark, 5_000)
+    assert shown(table.read_optimized(spark).where("part = 'p0'")) == {"k0": 1}
 
 
 @pytest.mark.spark

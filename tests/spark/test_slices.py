@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import spark as seam
+from hudi_assets.engine import spark_java
 from hudi_assets.engine.queries.places import Places
 
 pytestmark = pytest.mark.spark
@@ -143,9 +143,8 @@ def text(value: Any) -> str | None:
 
 def tasks(spark: SparkSession, places: Places, filters: list[Condition], parallelism: int) -> list[list[int]]:
     jvm: Any = spark.sparkContext._jvm
-    classes = seam._relation_classes(spark)
-    assert classes is not None
-    slices = seam._new(spark, classes["Slices"], places.to_json())
+    slices = spark_java.new(spark, "Slices", places.to_json())
+    assert slices is not None
     kind = jvm.java.lang.Class.forName("org.apache.spark.sql.sources.Filter")
     made = slices.tasks(array(jvm, kind, [one.build(jvm) for one in filters]), parallelism)
     return [[int(number) for number in one.split(",")] for one in made]

@@ -19,7 +19,7 @@ from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
 from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
-from hudi_assets.engine.queries.places import places_of
+from hudi_assets.engine.queries.places import Places, places_of
 from hudi_assets.engine.schema.base_files import have_table_types
 from hudi_assets.engine.slices.as_of import Since, at_its_own_time
 from hudi_assets.engine.slices.evidence import history_of, whole_from
@@ -102,8 +102,6 @@ def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRang
 def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], columns: Columns) -> DataFrame:
     schema = slice_reader(state, columns).shown
     slices = [task.slice for task in tasks]
-    by_partition = state.config.partitioned and leaves_no_row_behind(state)
-    places = places_of(slices, state.config, state.schema, by_partition=by_partition)
     # The tasks of one query differ in their slice alone: the rest goes to the workers once.
     common = tasks[0] if tasks else None
 
@@ -111,7 +109,12 @@ def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], colu
         assert common is not None
         yield from read_task(replace(common, reader=replace(common.reader, columns=tuple(names)), slice=one))
 
-    return spark.frame_from_tasks(session, read, slices, schema, places)
+    return spark.frame_from_tasks(session, read, slices, schema, _places(state, slices))
+
+
+def _places(state: TableState, slices: Sequence[SliceTask]) -> Places:
+    by_partition = state.config.partitioned and leaves_no_row_behind(state)
+    return places_of(slices, state.config, state.schema, by_partition=by_partition)
 
 
 # ------------------------------------------------------------------------------- as the table stands
@@ -140,10 +143,19 @@ def read_optimized_tasks(state: TableState, columns: Columns = None) -> list[Rea
 
 def read_optimized_frame(session: SparkSession, state: TableState, columns: Columns = None) -> DataFrame:
     """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
+    tasks = read_optimized_tasks(state, columns)
     if not have_table_types(state):
-        return _frame(session, state, read_optimized_tasks(state, columns), columns)
+        return _frame(session, state, tasks, columns)
+    slices = [task.slice for task in tasks]
     schema = slice_reader(state, columns).shown
-    return spark.parquet_frame(session, [state.storage.uri(base.path) for base in _view(state).base_files], schema)
+    return spark.parquet_frame(session, _listed(state, slices), schema, _places(state, slices))
+
+
+def _listed(state: TableState, slices: Sequence[SliceTask]) -> list[spark.ListedFile]:
+    wanted = {one.base_file for one in slices}
+    files = {file.path: file for files in state.listing.values() for file in files if file.path in wanted}
+    listed = [files[one.base_file] for one in slices if one.base_file]
+    return [spark.ListedFile(state.storage.uri(file.path), file.size, file.modified_ms) for file in listed]
 
 
 # ------------------------------------------------------------------------------- time travel

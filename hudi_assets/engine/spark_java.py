@@ -1,0 +1,60 @@
+"""The classes of *.java beside this file, in a Spark's driver. Part of the Spark seam.
+
+They take part in Spark's planning, which Python cannot. Spark's own compiler of generated code compiles them once in a
+session; where a Spark lacks what one takes, it is not there, and its user does without.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+log = logging.getLogger(__name__)
+_COMPILED: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()  # Spark context → its classes
+_NAMES = ("Slices", "TaskRelation", "BaseFiles")  # each may use those before it
+_SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Seq` means a wider type
+
+
+def new(session: Any, name: str, *values: Any) -> Any | None:
+    """A new object of one of the classes; None where this Spark could not compile it."""
+    made = _classes(session.sparkContext).get(name)
+    if made is None:
+        return None
+    # A class that was compiled at run time is no name that py4j knows.
+    gateway = session.sparkContext._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, len(values))
+    for place, value in enumerate(values):
+        arguments[place] = value
+    return made.getConstructors()[0].newInstance(arguments)
+
+
+def _classes(context: Any) -> Mapping[str, Any]:
+    if context not in _COMPILED:
+        _COMPILED[context] = _compiled(context._jvm)
+    return _COMPILED[context]
+
+
+def _compiled(jvm: Any) -> Mapping[str, Any]:
+    loader, classes = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}
+    for name in _NAMES:
+        try:
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(loader)
+            compiler.cook(_source(jvm, name))
+            classes[name] = compiler.getClassLoader().loadClass(f"hudi_assets.{name}")
+            loader = classes[name].getClassLoader()  # the next class may use it
+        except (Py4JError, PySparkException, TypeError) as error:  # TypeError: without Janino
+            log.info("Queries do without %s: %s", name, error)
+    return classes
+
+
+def _source(jvm: Any, name: str) -> str:
+    text = Path(__file__).with_name(f"{name}.java").read_text("utf-8")
+    scala: str = jvm.scala.util.Properties.versionNumberString()
+    return text.replace(_SEQ, "scala.collection.Seq") if scala.startswith("2.12.") else text
