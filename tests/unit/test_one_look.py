@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,19 @@ def test_the_timeline_is_listed_once_and_each_folder_too(session: LocalSession, 
     table = HudiTable(Counting(life.table.path), life.table.config)
     table.look()
     assert [listed.count(folder) for folder in ("p=a", "p=b", ".hoodie")] == [1, 1, 1]
+
+
+def test_looks_leave_nothing_to_the_garbage_collector(session: LocalSession, tmp_path: Path) -> None:
+    life = Life(tmp_path / "t", session)
+    life.turns(2)
+    HudiTable.open(life.table.path).look()
+    gc.collect()
+    gc.disable()  # a sensor looks for months, and a plan over many files keeps the collector off what is old
+    try:
+        HudiTable.open(life.table.path).look()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_damaged_table_has_none_due_and_says_why(session: LocalSession, tmp_path: Path) -> None:

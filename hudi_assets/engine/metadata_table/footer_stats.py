@@ -7,7 +7,7 @@ number beside it (org.apache.hudi.stats.ValueType).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -48,21 +48,19 @@ class _Kind:
 
 def leaves(schema: pa.Schema) -> Mapping[str, pa.DataType]:
     """Type of each column that is no list or map, by path: fields of structs too."""
-    found: dict[str, pa.DataType] = {}
+    return dict(_leaves("", schema))
 
-    def walk(prefix: str, fields: Iterable[pa.Field]) -> None:
-        for field in fields:
-            path = f"{prefix}{field.name}"
-            if pa.types.is_struct(field.type):
-                walk(f"{path}.", (field.type.field(n) for n in range(field.type.num_fields)))
-            else:
-                # A file may say that its column was dictionary-encoded in memory too.
-                plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-                if _kind(plain) is not None:
-                    found[path] = plain
 
-    walk("", schema)
-    return found
+def _leaves(prefix: str, fields: Iterable[pa.Field]) -> Iterator[tuple[str, pa.DataType]]:
+    for field in fields:
+        path = f"{prefix}{field.name}"
+        if pa.types.is_struct(field.type):
+            yield from _leaves(f"{path}.", (field.type.field(n) for n in range(field.type.num_fields)))
+        else:
+            # A file may say that its column was dictionary-encoded in memory too.
+            plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            if _kind(plain) is not None:
+                yield path, plain
 
 
 def footer_stats(file: pq.ParquetFile, wanted: Callable[[str], bool]) -> list[ColumnStats]:

@@ -23,15 +23,15 @@ def marker_path(instant: str, path: str, kind: str) -> str:
 def marked_files(storage: Storage, instant: str) -> list[str]:
     """Table-relative paths of the files that an instant's direct markers name."""
     root = f"{TEMP}/{instant}"
-
-    def walk(directory: str) -> list[str]:
-        found = [file.path for file in storage.list_files(directory)]
-        for child in storage.list_directories(directory):
-            found += walk(child)
-        return found
-
-    names = (os.path.relpath(path, root) for path in walk(root))
+    names = (os.path.relpath(path, root) for path in _below(storage, root))
     return [name.rsplit(".marker.", 1)[0] for name in names if ".marker." in name]
+
+
+def _below(storage: Storage, directory: str) -> Iterator[str]:
+    files, folders = storage.list_folder(directory)
+    yield from (file.path for file in files)
+    for folder in folders:
+        yield from _below(storage, folder)
 
 
 def all_marked_files(storage: Storage, instant: str) -> list[str]:
