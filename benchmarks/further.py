@@ -43,7 +43,7 @@ def commands_of(sizes: Sizes) -> tuple[str, ...]:
     return (
         f"python -m benchmarks.growth --what records --rows {sizes.rows}",
         f"python -m benchmarks.growth --what partial --rows {sizes.rows}",
-        f"{_MANY} --buckets {','.join(map(str, sizes.buckets))} --what limit,plan,publish --runs 3",
+        f"{_MANY} --buckets {','.join(map(str, sizes.buckets))} --what limit,plan,publish --runs 2",
         f"{_MANY} --buckets {few} --what limit,first_look,next_look",
         f"{_MANY} --buckets {few} --looks {sizes.looks}",
         f"python -m benchmarks.load_stages --rows {sizes.rows}",

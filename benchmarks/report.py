@@ -22,6 +22,7 @@ from benchmarks.data import WORKS
 from hudi_assets.home import home
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+_COMMAND = "- command: "  # a result begins with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,14 @@ def put_into(page: str, text: str, first: str = BEGIN, last: str = END) -> str:
     return f"{before}{first}\n{text}{last}{after}"
 
 
+def with_results(page: str, results: Sequence[str]) -> str:
+    """A page with results in place of those of the same work; those of other works stay."""
+    shown = page.partition(BEGIN)[2].partition(END)[0]
+    older = [f"{_COMMAND}{rest}" for rest in shown.split(_COMMAND)[1:]]
+    blocks = {work: block.strip() for block in (*older, *results) for work in WORKS if f"--work {work} " in block}
+    return put_into(page, "\n\n".join(blocks[work] for work in WORKS if work in blocks) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", type=Path, metavar="PAGE", help="a Markdown page with the marks in it")
@@ -181,8 +190,7 @@ def main() -> None:
     for rows, _ in results:
         show(rows)
     if asked.write:
-        text = "\n".join(markdown(rows, about) for rows, about in results)
-        asked.write.write_text(put_into(asked.write.read_text(), text))
+        asked.write.write_text(with_results(asked.write.read_text(), [markdown(*result) for result in results]))
 
 
 if __name__ == "__main__":

@@ -92,12 +92,12 @@ def test_the_page_says_which_goals_are_met(tmp_path: Path) -> None:
         make_row("plan_100k_limit", "files", [1.0], {"listing": [1.0]}),
     ]
     result, page = tmp_path / "bench.json", tmp_path / "page.md"
-    result.write_text(report.to_json(rows, machine="2 cores"))
+    result.write_text(report.to_json(rows, command="bench --work trips --rows 2"))
     page.write_text(f"# Speed\n{report.BEGIN}\nold\n{report.END}\nmore\n")
     command = [sys.executable, "-m", "benchmarks.report", "--json", str(result), "--write", str(page)]
     subprocess.run(command, check=True, capture_output=True, cwd=Path(report.__file__).parents[1])
     text = page.read_text()
-    assert text.startswith(f"# Speed\n{report.BEGIN}\n- machine: `2 cores`\n")
+    assert text.startswith(f"# Speed\n{report.BEGIN}\n- command: `bench --work trips --rows 2`\n")
     assert text.endswith(f"{report.END}\nmore\n")
     assert "old" not in text
     lines = [line for line in text.splitlines() if line.startswith("| `")]
@@ -152,6 +152,17 @@ def test_the_copy_of_a_table_shares_data_files_only(tmp_path: Path) -> None:
         ".hoodie/timeline/2.commit": False,
     }
     assert (copy / ".hoodie/timeline/2.commit").read_text() == ".hoodie/timeline/2.commit"
+
+
+def test_a_result_takes_the_place_of_its_works_last_one() -> None:
+    page = f"before\n{report.BEGIN}\n{report.END}\nafter\n"
+    flights, old, new = (
+        f"- command: `bench --work {work} --x`\n- when: `{number}`\n"
+        for number, work in enumerate(("flights", "trips", "trips"))
+    )
+    page = report.with_results(report.with_results(page, [flights]), [old])
+    assert page == f"before\n{report.BEGIN}\n{old}\n{flights}{report.END}\nafter\n"
+    assert report.with_results(page, [new]) == page.replace(old, new)
 
 
 def test_a_further_measurement_takes_the_place_of_its_last_one(tmp_path: Path) -> None:
