@@ -204,8 +204,10 @@ def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
 def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
     """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
     session: Any = spark
-    function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
     slices = spark_java.new(session, "Slices", places.to_json())
+    if slices is None:
+        return None
+    function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
     context = session._jsparkSession.sqlContext()
     relation = spark_java.new(session, "TaskRelation", context, function._judf, slices)
     return None if relation is None else _related(session, relation)

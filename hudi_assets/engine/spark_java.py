@@ -22,12 +22,13 @@ _SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Se
 
 
 def new(session: Any, name: str, *values: Any) -> Any | None:
-    """A new object of one of the classes; None where this Spark could not compile it."""
-    made = _classes(session.sparkContext).get(name)
+    """A new object of one of the classes; None where it could not be compiled, or Spark is reached by Spark Connect."""
+    context: Any = getattr(session, "sparkContext", None)
+    made = None if context is None else _classes(context).get(name)
     if made is None:
         return None
     # A class that was compiled at run time is no name that py4j knows.
-    gateway = session.sparkContext._gateway
+    gateway = context._gateway
     arguments = gateway.new_array(gateway.jvm.java.lang.Object, len(values))
     for place, value in enumerate(values):
         arguments[place] = value

@@ -275,3 +275,7 @@ def test_every_slice_is_read_once(spark: SparkSession, sizes: list[int], paralle
     assert sorted(number for task in made for number in task) == list(range(len(sizes)))
     assert all(made)
     assert len(made) >= min(parallelism, len(sizes))
+
+
+def test_a_session_without_a_context_has_none_of_our_classes() -> None:
+    assert spark_java.new(object(), "Slices", "{}") is None
