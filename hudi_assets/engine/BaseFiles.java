@@ -10,7 +10,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataAttribute$;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -123,12 +125,23 @@ public class BaseFiles implements FileIndex {
   private static Filter[] translated(Seq conditions) {
     List filters = new ArrayList();
     for (Iterator all = conditions.iterator(); all.hasNext(); ) {
-      Option filter = DataSourceStrategy$.MODULE$.translateFilter((Expression) all.next(), false);
-      if (filter.isDefined()) {
+      Expression condition = (Expression) all.next();
+      Option filter = DataSourceStrategy$.MODULE$.translateFilter(condition, false);
+      if (filter.isDefined() && !asksOfFiles(condition)) {
         filters.add(filter.get());
       }
     }
     return (Filter[]) filters.toArray(new Filter[0]);
+  }
+
+  /** True for a condition on `_metadata.file_name` and the like, which has the name of a column here. */
+  private static boolean asksOfFiles(Expression condition) {
+    for (Iterator all = condition.references().toSeq().iterator(); all.hasNext(); ) {
+      if (FileSourceConstantMetadataAttribute$.MODULE$.unapply((AttributeReference) all.next()).isDefined()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static Seq seq(Object[] values) {

@@ -39,6 +39,7 @@ public class Slices {
 
   private final List columns; // names of the partition columns
   private final List partitions; // of each, a list of the columns' values as text; null where one is not known
+  private final boolean joined; // texts were joined with slashes as they are
   private final int[] partition; // of each slice, the number of its partition
   private final long[] bytes; // of each slice
 
@@ -47,6 +48,7 @@ public class Slices {
     Map root = (Map) new ObjectMapper().readValue(places, Map.class);
     columns = (List) root.get("columns");
     partitions = (List) root.get("partitions");
+    joined = Boolean.TRUE.equals(root.get("joined"));
     List slices = (List) root.get("slices");
     partition = new int[slices.size()];
     bytes = new long[slices.size()];
@@ -151,10 +153,10 @@ public class Slices {
 
   private Boolean begins(String column, String start, List values) {
     String text = valueOf(column, values);
-    if (text == null || (start.length() > text.length() && mayGoOn(text, start))) {
+    if (text == null || mayBeginAs(start) || (start.length() > text.length() && mayGoOn(text, start))) {
       return null;
     }
-    return Boolean.valueOf(text.startsWith(start));
+    return joined && text.startsWith(start) ? null : Boolean.valueOf(text.startsWith(start));
   }
 
   private Boolean compares(Filter filter, List values) {
@@ -166,16 +168,16 @@ public class Slices {
       order = compare(((EqualNullSafe) filter).attribute(), ((EqualNullSafe) filter).value(), values);
       return order == null ? null : Boolean.valueOf(order.intValue() == 0);
     } else if (filter instanceof GreaterThan) {
-      order = compare(((GreaterThan) filter).attribute(), ((GreaterThan) filter).value(), values);
+      order = ordered(((GreaterThan) filter).attribute(), ((GreaterThan) filter).value(), values);
       return order == null ? null : Boolean.valueOf(order.intValue() > 0);
     } else if (filter instanceof GreaterThanOrEqual) {
-      order = compare(((GreaterThanOrEqual) filter).attribute(), ((GreaterThanOrEqual) filter).value(), values);
+      order = ordered(((GreaterThanOrEqual) filter).attribute(), ((GreaterThanOrEqual) filter).value(), values);
       return order == null ? null : Boolean.valueOf(order.intValue() >= 0);
     } else if (filter instanceof LessThan) {
-      order = compare(((LessThan) filter).attribute(), ((LessThan) filter).value(), values);
+      order = ordered(((LessThan) filter).attribute(), ((LessThan) filter).value(), values);
       return order == null ? null : Boolean.valueOf(order.intValue() < 0);
     } else if (filter instanceof LessThanOrEqual) {
-      order = compare(((LessThanOrEqual) filter).attribute(), ((LessThanOrEqual) filter).value(), values);
+      order = ordered(((LessThanOrEqual) filter).attribute(), ((LessThanOrEqual) filter).value(), values);
       return order == null ? null : Boolean.valueOf(order.intValue() <= 0);
     }
     return null;
@@ -206,12 +208,23 @@ public class Slices {
     return place < 0 ? null : (String) values.get(place);
   }
 
+  /** The same where the order matters, not only whether they are equal. */
+  private Integer ordered(String column, Object literal, List values) {
+    Integer order = compare(column, literal, values);
+    if (order == null || !joined || !(literal instanceof String)) {
+      return order;
+    }
+    // Of what begins with a slash or a dot; which the literal does not.
+    int other = ((String) literal).isEmpty() || ((String) literal).charAt(0) < '.' ? 1 : -1;
+    return Integer.signum(order.intValue()) == other ? order : null;
+  }
+
   /** A partition's value beside a literal, which Spark has given the column's type. */
   private Integer compare(String column, Object literal, List values) {
     String text = valueOf(column, values);
     if (text == null) {
       return null;
-    } else if (literal instanceof String && mayGoOn(text, (String) literal)) {
+    } else if (literal instanceof String && (mayGoOn(text, (String) literal) || mayBeginAs((String) literal))) {
       return null;
     } else if (literal instanceof String) {
       // As Spark does: by UTF-8, which for some characters differs from Java's own order.
@@ -233,6 +246,11 @@ public class Slices {
   /** A path loses the slashes that its last value ends with, so a row may have the text and slashes behind it. */
   private static boolean mayGoOn(String text, String literal) {
     return literal.startsWith(text) && (literal.length() == text.length() || literal.charAt(text.length()) <= '/');
+  }
+
+  /** Where values were joined, a path has lost the slashes and dots that one begins with. */
+  private boolean mayBeginAs(String literal) {
+    return joined && (literal.startsWith("/") || literal.startsWith("."));
   }
 
   /** A java.sql.Date is a midnight of the JVM's zone: a day that the zone left out comes as the next one. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,14 +18,18 @@ from pyspark.errors import PySparkException
 
 log = logging.getLogger(__name__)
 _COMPILED: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()  # Spark context → its classes
+_ONE_AT_A_TIME = Lock()
 _NAMES = ("Slices", "TaskRelation", "BaseFiles")  # each may use those before it
 _SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Seq` means a wider type
 
 
 def new(session: Any, name: str, *values: Any) -> Any | None:
     """A new object of one of the classes; None where it could not be compiled, or Spark is reached by Spark Connect."""
-    context: Any = getattr(session, "sparkContext", None)
-    made = None if context is None else _classes(context).get(name)
+    try:
+        context = session.sparkContext
+    except (AttributeError, NotImplementedError):  # Spark Connect
+        return None
+    made = _classes(context).get(name)
     if made is None:
         return None
     # A class that was compiled at run time is no name that py4j knows.
@@ -36,9 +41,10 @@ def new(session: Any, name: str, *values: Any) -> Any | None:
 
 
 def _classes(context: Any) -> Mapping[str, Any]:
-    if context not in _COMPILED:
-        _COMPILED[context] = _compiled(context._jvm)
-    return _COMPILED[context]
+    with _ONE_AT_A_TIME:  # classes of two compilations do not know each other
+        if context not in _COMPILED:
+            _COMPILED[context] = _compiled(context._jvm)
+        return _COMPILED[context]
 
 
 def _compiled(jvm: Any) -> Mapping[str, Any]:
@@ -50,7 +56,7 @@ def _compiled(jvm: Any) -> Mapping[str, Any]:
             compiler.cook(_source(jvm, name))
             classes[name] = compiler.getClassLoader().loadClass(f"hudi_assets.{name}")
             loader = classes[name].getClassLoader()  # the next class may use it
-        except (Py4JError, PySparkException, TypeError) as error:  # TypeError: without Janino
+        except (Py4JError, PySparkException, TypeError, OSError) as error:  # without Janino; without these files
             log.info("Queries do without %s: %s", name, error)
     return classes
 

@@ -183,6 +183,20 @@ def test_the_read_optimized_view_is_sparks_own_reader_on_its_base_files(spark: S
 
 
 @pytest.mark.spark
+def test_a_condition_on_files_is_none_on_a_column_of_that_name(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("file_name", pa.string())])
+    table = HudiTable.create(
+        tmp_path / "t", schema, record_key=["id"], ordering_field="ts", partition_fields=["file_name"], buckets=1
+    )
+    rows = [("k0", 1_000, "a"), ("k1", 1_000, "b")]
+    table.bulk_insert(spark, spark.createDataFrame(rows, "id string, ts bigint, file_name string"))
+    frame = table.read_optimized(spark)
+    (file,) = (tmp_path / "t/file_name=a").glob("*.parquet")
+    assert [row.id for row in frame.where(f"_metadata.file_name = '{file.name}'").collect()] == ["k0"]
+    assert [row.id for row in frame.where("file_name = 'b'").collect()] == ["k1"]
+
+
+@pytest.mark.spark
 def test_what_is_cached_serves_later_queries_of_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
     kept = table.read_optimized(spark).cache()

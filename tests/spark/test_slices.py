@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
@@ -28,6 +29,7 @@ DOMAIN: dict[str, list[Any]] = {
     "d": [date(2023, 12, 31), date(2024, 1, 1)],
     "b": [False, True],
 }
+LITERALS = DOMAIN | {"s": [*TEXTS, "", "-", "/a", "./b", "."]}
 ORDERS = {
     "LessThan": operator.lt,
     "LessThanOrEqual": operator.le,
@@ -65,7 +67,7 @@ def sources(jvm: Any) -> Any:
 @st.composite
 def leaves(draw: st.DrawFn) -> Condition:
     column = draw(st.sampled_from(list(DOMAIN)))
-    value = st.sampled_from(DOMAIN[column])
+    value = st.sampled_from(LITERALS[column])
     kind = draw(st.sampled_from([*ORDERS, "In", "IsNull", "IsNotNull", "StringStartsWith", "StringEndsWith"]))
     if kind in ORDERS:
         literal = draw(value)
@@ -150,28 +152,36 @@ def tasks(spark: SparkSession, places: Places, filters: list[Condition], paralle
     return [[int(number) for number in one.split(",")] for one in made]
 
 
-def possible(partition: Row) -> list[Row]:
-    """The rows' values that a partition may have, as far as its own are known. A path loses its last slashes."""
+def possible(partition: Row, joined: bool) -> list[Row]:
+    """The rows' values that a partition may have, as far as its own are known. A path loses its last slashes.
+
+    `joined`: and what a value begins with.
+    """
     choices = [
-        [None, *DOMAIN[name]] if value is None else [value, value + "/"] if name == "s" else [value]
+        [None, *DOMAIN[name]]
+        if value is None
+        else [value, value + "/", *([f"/{value}", f"./{value}"] if joined else [])]
+        if name == "s"
+        else [value]
         for name, value in partition.items()
     ]
     return [dict(zip(partition, values, strict=True)) for values in product(*choices)]
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(partitions, min_size=1, max_size=6), st.lists(conditions, max_size=2))
+@given(st.lists(partitions, min_size=1, max_size=6), st.lists(conditions, max_size=2), st.booleans())
 def test_a_filter_leaves_out_what_it_can_and_no_more(
-    spark: SparkSession, made: list[Row], filters: list[Condition]
+    spark: SparkSession, made: list[Row], filters: list[Condition], joined: bool
 ) -> None:
     places = Places(
         tuple(DOMAIN),
         tuple(tuple(text(one[name]) for name in DOMAIN) for one in made),
         tuple((number, MB) for number in range(len(made))),
+        joined,
     )
     kept = {number for task in tasks(spark, places, filters, 2) for number in task}
     for number, one in enumerate(made):
-        can = any(all(f.holds(row) is True for f in filters) for row in possible(one))
+        can = any(all(f.holds(row) is True for f in filters) for row in possible(one, joined))
         if can:
             assert number in kept, (one, [f.text for f in filters])
         elif None not in one.values() and all("s " not in f.text for f in filters):
@@ -277,5 +287,39 @@ def test_every_slice_is_read_once(spark: SparkSession, sizes: list[int], paralle
     assert len(made) >= min(parallelism, len(sizes))
 
 
-def test_a_session_without_a_context_has_none_of_our_classes() -> None:
-    assert spark_java.new(object(), "Slices", "{}") is None
+@pytest.mark.parametrize(
+    ("condition", "read"),
+    [
+        (where("EqualTo", "b"), ["b"]),
+        (where("EqualTo", "/b"), ["a", "b", "c"]),
+        (where("In", "b", "x"), ["b"]),
+        (where("LessThan", "b"), ["a", "b", "c"]),  # "/c" is less
+        (where("GreaterThan", "b"), ["b", "c"]),
+        (where("StringStartsWith", "b"), ["b"]),
+        (where("StringStartsWith", "b", negated=True), ["a", "b", "c"]),
+        (where("StringStartsWith", "./b"), ["a", "b", "c"]),
+    ],
+)
+def test_texts_that_were_joined(condition: Condition, read: list[str], spark: SparkSession) -> None:
+    """Their rows may also have slashes and dots before the text."""
+    places = Places(("s",), (("a",), ("b",), ("c",)), ((0, MB), (1, MB), (2, MB)), joined=True)
+    kept = {"abc"[number] for task in tasks(spark, places, [condition], 2) for number in task}
+    assert sorted(kept) == read
+
+
+def test_one_thread_compiles_and_all_use_that(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = spark.sparkContext
+    monkeypatch.delitem(spark_java._COMPILED, context)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: id(spark_java._classes(context)), range(4)))
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("error", [AttributeError, NotImplementedError])
+def test_a_session_without_a_context_has_none_of_our_classes(error: type[Exception]) -> None:
+    class Connected:
+        @property
+        def sparkContext(self) -> None:  # noqa: N802
+            raise error
+
+    assert spark_java.new(Connected(), "Slices", "{}") is None

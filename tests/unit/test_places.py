@@ -84,6 +84,17 @@ def test_slices_have_their_partition_s_number(config: TableConfig, generator: st
     assert found == Places(("p", "q"), (("a", "1"), ("b", "2")), ((0, 5), (1, 6), (0, 7)))
 
 
+def test_values_that_were_joined_as_they_are_have_lost_what_they_began_with(config: TableConfig) -> None:
+    def joined(fields: tuple[str, ...], *, hive: bool, encoded: bool) -> bool:
+        stated = replace(config, partition_fields=fields, hive_style=hive, url_encode=encoded, key_generator=COMPLEX)
+        return places_of(SLICES, stated, SCHEMA, by_partition=True).joined
+
+    assert joined(("p", "q"), hive=False, encoded=False)
+    assert not joined(("p", "q"), hive=True, encoded=False)
+    assert not joined(("p", "q"), hive=False, encoded=True)
+    assert not joined(("p",), hive=False, encoded=False)  # a slash would be the path's first
+
+
 def test_a_path_of_another_style_says_nothing(config: TableConfig) -> None:
     bare, encoded = replace(config, hive_style=False), replace(config, url_encode=True)
     kinds = [pa.string()]

@@ -28,14 +28,20 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True)
 class Places:
-    """The partition columns, each partition's values, and each slice's partition (its number) and bytes."""
+    """The partition columns, each partition's values, and each slice's partition (its number) and bytes.
+
+    `joined`: values were joined as they are, so a path has lost the slashes and dots that one begins with.
+    """
 
     columns: tuple[str, ...]
     partitions: tuple[Values, ...]
     slices: tuple[tuple[int, int], ...]
+    joined: bool = False
 
     def to_json(self) -> str:
-        return json.dumps({"columns": self.columns, "partitions": self.partitions, "slices": self.slices})
+        return json.dumps(
+            {"columns": self.columns, "partitions": self.partitions, "slices": self.slices, "joined": self.joined}
+        )
 
 
 def places_of(slices: Sequence[SliceTask], config: TableConfig, schema: pa.Schema, *, by_partition: bool) -> Places:
@@ -49,6 +55,7 @@ def places_of(slices: Sequence[SliceTask], config: TableConfig, schema: pa.Schem
         columns,
         tuple(partition_values(folder, columns, types, config) for folder in numbers),
         tuple((numbers[folder], one.size) for folder, one in zip(folders, slices, strict=True)),
+        joined=len(columns) > 1 and not config.hive_style and not config.url_encode,
     )
 
 
