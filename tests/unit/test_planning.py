@@ -19,6 +19,7 @@ from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
 STRATEGY, TRIGGER = "hoodie.compaction.strategy", "hoodie.compact.inline.trigger.strategy"
+DELTA_COMMITS = "hoodie.compact.inline.max.delta.commits"
 
 
 def at(ms: int) -> datetime:
@@ -93,7 +94,7 @@ def test_a_whole_compaction_claims_no_threshold(session: LocalSession, tmp_path:
     compact(table, session, threshold=1_500)
     first = table.freshness()
     put(table, session, 3_000, (1, 2_500, "a"))
-    hudi = opened(table, {STRATEGY: "UnBoundedCompactionStrategy", TRIGGER: "EVENT_TIME_TRIGGER"})
+    hudi = opened(table, {STRATEGY: "UnBoundedCompactionStrategy", DELTA_COMMITS: "1"})
     plan = hudi.plan_compaction()
     assert isinstance(plan, Plan)
     assert plan.threshold == NO_THRESHOLD
@@ -106,7 +107,7 @@ def test_a_whole_compaction_claims_no_threshold(session: LocalSession, tmp_path:
 def test_hudis_strategies_need_no_event_time_and_take_no_threshold(session: LocalSession, tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     put(table, session, 2_000, (1, 1_000, "a"))
-    settings = {STRATEGY: "UnBoundedCompactionStrategy", TRIGGER: "EVENT_TIME_TRIGGER"}
+    settings = {STRATEGY: "UnBoundedCompactionStrategy", DELTA_COMMITS: "0"}
     hudi = opened(table, {**settings, "hoodie.payload.event.time.field": ""})
     for how in ({"threshold": 1_000}, {"data_latency": "1s"}):
         with pytest.raises(InvalidInput, match="UnBoundedCompactionStrategy"):
@@ -115,9 +116,65 @@ def test_hudis_strategies_need_no_event_time_and_take_no_threshold(session: Loca
     assert hudi.plan_compaction() == NoPlan("no file slice has log files")
 
 
+HUDIS_BY_EVENT_TIME = {STRATEGY: "UnBoundedCompactionStrategy", TRIGGER: "EVENT_TIME_TRIGGER"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_strategy_of_hudis_with_the_event_time_trigger(session: LocalSession, tmp_path: Path, version: int) -> None:
+    """Due once a log file reaches back to the clock less the data latency (a second); then not until another does."""
+    table = make(tmp_path / "t", table_version=version)
+    hudi = opened(table, HUDIS_BY_EVENT_TIME)
+    put(table, session, 2_000, (1, 1_500, "a"))
+    assert hudi.plan_compaction() == NoPlan(
+        "no log file that UnBoundedCompactionStrategy takes has an event time at or below 1970-01-01T00:00:01Z"
+    )
+    assert isinstance(hudi.plan_compaction(data_latency=500, dry_run=True), Plan)
+    with pytest.raises(InvalidInput, match="UnBoundedCompactionStrategy"):
+        hudi.plan_compaction(threshold=1_500)
+    put(table, session, 2_500, (1, 2_400, "a"), (2, 2_400, "b"))
+    result = compact(hudi, session)
+    assert (result.threshold, result.logs_compacted, result.logs_remaining) == (None, 3, 0)
+    put(table, session, 3_000, (1, 2_900, "a"))
+    assert isinstance(hudi.look().due, NoPlan)
+    put(table, session, 3_200, (1, 2_200, "a"))  # late, and just at the threshold
+    assert isinstance(hudi.look().due, Plan)
+
+
+def test_the_event_time_trigger_looks_at_what_the_strategy_takes(session: LocalSession, tmp_path: Path) -> None:
+    """Slices of two log files or more: an old log file that stays behind alone makes no compaction due for ever."""
+    table = make(tmp_path / "t")
+    hudi = opened(
+        table,
+        {
+            **HUDIS_BY_EVENT_TIME,
+            STRATEGY: "LogFileNumBasedCompactionStrategy",
+            "hoodie.compaction.logfile.num.threshold": "2",
+        },
+    )
+    put(table, session, 9_000, (1, 1_000, "a"), (2, 8_500, "b"))
+    put(table, session, 9_400, (3, 9_300, "b"))
+    assert isinstance(hudi.plan_compaction(), NoPlan)
+    put(table, session, 9_600, (3, 9_500, "b"))
+    assert compact(hudi, session).logs_compacted == 3
+    assert hudi.plan_compaction() == NoPlan(
+        "1 file slice has log files, but none meets hoodie.compaction.logfile.num.threshold=2"
+    )
+
+
+def test_the_event_time_trigger_asks_for_event_times(session: LocalSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", data_latency=None)
+    put(table, session, 2_000, (1, 1_000, "a"))
+    hudi = opened(table, HUDIS_BY_EVENT_TIME)
+    assert hudi.plan_compaction() == NoPlan("the table has no data latency, which EVENT_TIME_TRIGGER goes by")
+    assert isinstance(hudi.plan_compaction(data_latency="1s"), Plan)
+    nameless = opened(table, {**HUDIS_BY_EVENT_TIME, "hoodie.payload.event.time.field": ""})
+    with pytest.raises(InvalidInput, match="names no event-time field"):
+        nameless.plan_compaction(data_latency="1s")
+
+
 def test_the_event_time_strategy_with_a_trigger_of_hudis(session: LocalSession, tmp_path: Path) -> None:
     table = make(tmp_path / "t")
-    counted = opened(table, {TRIGGER: "num_commits", "hoodie.compact.inline.max.delta.commits": "2"})
+    counted = opened(table, {TRIGGER: "num_commits", DELTA_COMMITS: "2"})
     put(table, session, 2_000, (1, 1_000, "a"))
     assert isinstance(table.plan_compaction(dry_run=True), Plan)
     found = counted.plan_compaction()

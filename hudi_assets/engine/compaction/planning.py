@@ -127,8 +127,8 @@ class CompactionPlanner:
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.
-        unit = state.event_time_column[1] if settings.by_event_time else None
-        check_exact_split(self.config, unit, self.layout, self.storage.base)
+        unit = state.event_time_column[1] if settings.by_event_time or settings.due_by_event_time else None
+        check_exact_split(self.config, unit if settings.by_event_time else None, self.layout, self.storage.base)
         check_metadata_table(self.storage, self.config, self.layout)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
@@ -157,6 +157,8 @@ class CompactionPlanner:
             carry_over=self.layout.carry_over,
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
+        if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
+            chosen = triggers.not_old_enough(chosen, state.summaries, threshold) or chosen
         if isinstance(chosen, Plan):
             refuse_beside_others(state, chosen)
             check_room(state, chosen)

@@ -12,21 +12,27 @@ from hudi_assets.engine.state import TableState
 def choose_threshold(state: TableState, threshold: Time | None, data_latency: Latency | None) -> int | NoPlan | None:
     """Epoch ms, or why there is none; None for Hudi's own strategies, which take none.
 
-    Raises `InvalidInput` for both at once, and for a threshold that the table's clock has not reached.
+    With EVENT_TIME_TRIGGER it decides when one of them is due, and follows from the data latency alone: none of their
+    plans promises a threshold. Raises `InvalidInput` for both at once, and for a threshold that the table's clock has
+    not reached.
     """
     where = state.storage.base
     if threshold is not None and data_latency is not None:
         raise InvalidInput("Give a threshold or a data latency, not both.")
     compaction = state.config.compaction
     if not compaction.by_event_time:
-        if threshold is None and data_latency is None:
+        if threshold is not None or (data_latency is not None and not compaction.due_by_event_time):
+            raise InvalidInput(f"{compaction.strategy} takes no event time into account.", where=where)
+        if not compaction.due_by_event_time:
             return None
-        raise InvalidInput(f"{compaction.strategy} takes no event time into account.", where=where)
     now = state.now_ms
     if threshold is None:
         latency = data_latency_ms(state, data_latency)
         if latency is None:
-            unknown = "the table has no data latency, and no threshold was given"
+            asks = (
+                f"which {compaction.trigger} goes by" if compaction.due_by_event_time else "and no threshold was given"
+            )
+            unknown = f"the table has no data latency, {asks}"
             return NoPlan(no_latency_reason(state, data_latency) or unknown)
         return now - latency
     limit = parse_time(threshold)

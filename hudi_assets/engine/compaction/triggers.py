@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudi_assets.engine.model import Action, NoPlan
+from hudi_assets.engine.compaction.strategy import Summaries
+from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.model import Action, NoPlan, Plan
 from hudi_assets.engine.settings.compaction import MAX_DELTA_COMMITS, MAX_DELTA_SECONDS, CompactionSettings, TriggerName
 from hudi_assets.engine.timeline.instants import Timeline, instant_ms
 
@@ -86,6 +88,20 @@ def not_due(timeline: Timeline, settings: CompactionSettings, *, instant: str, t
             return None if enough or late else NoPlan(f"{commits}, or {time}")
         case _:
             return None if enough else NoPlan(commits)
+
+
+def not_old_enough(plan: Plan, summaries: Summaries, threshold: int) -> NoPlan | None:
+    """EVENT_TIME_TRIGGER for a strategy that takes log files of any age.
+
+    None where a log file of the plan has records of unknown event time, or at or below `threshold` (epoch ms), else
+    the reason why the plan is not due. What the strategy leaves out does not count: it would make each plan due.
+    """
+    logs = (summaries[path] for op in plan.operations for path in op.log_files)
+    times = [log.min_event_time for log in logs if not log.holds_nothing]
+    if any(time is None or time <= threshold for time in times):
+        return None
+    strategy = plan.strategy.rpartition(".")[-1]
+    return NoPlan(f"no log file that {strategy} takes has an event time at or below {iso(threshold)}")
 
 
 def _commits(since: Since, wanted: int) -> str:

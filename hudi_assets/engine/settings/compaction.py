@@ -96,7 +96,13 @@ class CompactionSettings:
 
     @property
     def by_event_time(self) -> bool:
+        """Whether event times decide what a compaction takes."""
         return self.strategy is StrategyName.EVENT_TIME
+
+    @property
+    def due_by_event_time(self) -> bool:
+        """Whether they decide when one of Hudi's strategies compacts."""
+        return not self.by_event_time and self.trigger is TriggerName.EVENT_TIME
 
 
 def parse_compaction_settings(properties: Mapping[str, str], where: str) -> CompactionSettings:
