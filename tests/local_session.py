@@ -106,7 +106,8 @@ def frame_from_tasks(
 
 def parquet_frame(session: LocalSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> Frame:
     tables = [pq.ParquetFile(file.uri).read(use_threads=False) for file in files]
-    return Frame(pa.concat_tables([_as(t, schema) for t in tables] or [schema.empty_table()]))
+    target = seam.nullable(schema)  # as Spark's own reader has it
+    return Frame(pa.concat_tables([_as(t, target) for t in tables] or [target.empty_table()]))
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:

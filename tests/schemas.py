@@ -37,6 +37,21 @@ _STRICT = pa.struct(
         _required("s", pa.struct([_required("x", pa.decimal128(9, 2))])),
     ]
 )
+_STRICT_BELOW = pa.struct(
+    [
+        _required(
+            "a",
+            pa.struct(
+                [
+                    _required("l", pa.list_(_required("element", pa.bool_()))),
+                    _required("m", pa.map_(pa.string(), _required("value", pa.date32()))),
+                    _required("s", pa.struct([_required("x", pa.binary())])),
+                ]
+            ),
+        )
+    ]
+)
+_BELOW = {"a": {"l": [True, False], "m": [("k", date(2020, 1, 1))], "s": {"x": b"x"}}}
 _MOMENTS = (
     datetime(1, 1, 1),
     datetime(1582, 10, 4, 23, 59, 59, 999999),
@@ -97,6 +112,15 @@ TYPES: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
         _STRICT,
         [{"r": 1, "t": date(2020, 1, 1), "l": ["x"], "s": {"x": Decimal("1.25")}}, None],
     ),
+    "required fields in required structs": (_STRICT_BELOW, [_BELOW, None]),
+    "array of required fields in required structs": (
+        pa.list_(pa.field("element", _STRICT_BELOW)),
+        [[_BELOW, None], [], None],
+    ),
+    "map of required fields in required structs": (
+        pa.map_(pa.string(), pa.field("value", _STRICT_BELOW)),
+        [[("a", _BELOW), ("b", None)], [], None],
+    ),
     "nothing but nulls": (pa.string(), [None, None]),
 }
 
@@ -132,6 +156,8 @@ EVOLUTIONS: Mapping[str, Evolution] = {
     "added array of structs": Evolution(None, None, pa.list_(_XY), [{"x": 1, "y": "new"}], None),
     "added array of small structs": Evolution(None, None, pa.list_(_X), [{"x": 1}], None),
     "added map": Evolution(None, None, pa.map_(pa.string(), pa.date32()), [("a", date(2020, 1, 1))], None),
+    "added required fields in required structs": Evolution(None, None, _STRICT_BELOW, _BELOW, None),
+    "added null above required fields in required structs": Evolution(None, None, _STRICT_BELOW, None, None),
     "added field": Evolution(_X, {"x": 1}, _XY, {"x": 2, "y": "new"}, {"x": 1, "y": None}),
     "added field in an array": Evolution(pa.list_(_X), [{"x": 1}], pa.list_(_XY), [], [{"x": 1, "y": None}]),
     "added field in a map": Evolution(

@@ -113,11 +113,17 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """An Arrow schema in Spark's types, everything nullable, as Spark takes files to be.
+    """An Arrow schema in Spark's types, everything nullable, as Spark takes files to be."""
+    return from_arrow_schema(nullable(schema))
 
-    PySpark's `toArrow` fails where a struct is null whose fields may not be.
+
+def nullable(schema: pa.Schema) -> pa.Schema:
+    """The same schema without required fields, at any depth.
+
+    `Table.cast`, and so PySpark's `toArrow`, refuses a null struct below which something may not be null: it takes
+    the nulls that stand there for values.
     """
-    return from_arrow_schema(pa.schema([_nullable(field) for field in schema]))
+    return pa.schema([_nullable(field) for field in schema])
 
 
 def _nullable(field: pa.Field) -> pa.Field:

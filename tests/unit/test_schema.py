@@ -17,6 +17,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.spark import nullable
 from tests.local_session import LocalSession
 from tests.schemas import EVOLUTIONS, TYPES, Evolution
 
@@ -82,7 +83,7 @@ def test_values_are_the_same_in_logs_base_files_and_carried_over_logs(
     assert column(table.read_optimized(session).table) == texts(early, kind)
     compact(table, session, 100)
     assert column(table.read_optimized(session).table) == expected
-    assert table.read_optimized(session).table.schema.field("c").type == kind
+    assert table.read_optimized(session).table.schema.field("c") == nullable(table_schema(kind)).field("c")
 
 
 @pytest.mark.parametrize("block_format", FORMATS)
