@@ -19,6 +19,7 @@ from rich.table import Table
 
 from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
 from hudi_assets.engine.compaction.cost import CostPoint
+from hudi_assets.engine.event_time.commit_bound import bound_in_words
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import duration, iso
 from hudi_assets.engine.validate import Finding
@@ -124,6 +125,7 @@ def _freshness_json(promise: Freshness) -> dict[str, Any]:
         "instant": promise.instant,
         "min_event_time": iso(promise.min_event_time),
         "computed_at": iso(promise.computed_at),
+        "bounds": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.bounds],
     }
 
 
@@ -134,6 +136,7 @@ def _freshness_facts(promise: Freshness) -> dict[str, str]:
         "watermark": iso(promise.watermark) or "none",
         "threshold": (iso(promise.threshold) or "none") + since,
         "oldest remaining event": iso(promise.min_event_time) or "none",
+        **({"bounded by commits": "; ".join(map(bound_in_words, promise.bounds))} if promise.bounds else {}),
         "computed at": iso(promise.computed_at) or "",
     }
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from PIL import Image
 
+from hudi_assets.engine.event_time.commit_bound import bound_in_words
 from hudi_assets.engine.event_time.units import duration, iso
 from hudi_assets.engine.settings.config import AUTO
 
@@ -93,6 +94,8 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
         "instant": promise.instant or "none",
         "computed_at": iso(promise.computed_at),
     }
+    if promise.bounds:
+        found["bounded_by_commits"] = "; ".join(map(bound_in_words, promise.bounds))
     if promise.freshness is None:
         return found | {"reason": promise.reason or "unknown"}
     lag = now - promise.freshness

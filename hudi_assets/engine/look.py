@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
 from hudi_assets.engine.event_time.freshness import compute_freshness
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
+from hudi_assets.engine.event_time.summary import LogSummary
 from hudi_assets.engine.event_time.units import Latency, to_micros
-from hudi_assets.engine.logs.reader import event_time_columns
+from hudi_assets.engine.logs.summaries import event_time_columns
 from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
 from hudi_assets.engine.slices.missing import missing_files
 from hudi_assets.engine.slices.orphans import Orphans
@@ -19,15 +21,18 @@ from hudi_assets.engine.state import TableState
 
 def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness:
     """What the read-optimized view promises; `latency` instead of the table's own data latency."""
+    latency_ms = data_latency_ms(state, latency)
+    summaries = bounded_summaries(state, latency)
     return compute_freshness(
         state.remaining_logs,
-        state.summaries,
+        summaries,
         now_ms=state.now_ms,
         oldest_unfinished_ms=state.oldest_unfinished_ms,
-        data_latency_ms=data_latency_ms(state, latency),
+        data_latency_ms=latency_ms,
         last_threshold=state.last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
         missing=next((f"{one.stat.path}: {one.what}" for one in missing_files(state)), None),
+        bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
     )
 
 
@@ -56,7 +61,8 @@ def stats_of(state: TableState) -> Stats:
 
 def log_bars(state: TableState, plan: Plan | None) -> tuple[LogBar, ...]:
     """The remaining log files with their ranges, and those of `plan` marked as compacted."""
-    bars = [_bar(state, log) for log in state.remaining_logs]
+    summaries = bounded_summaries(state)
+    bars = [_bar(summaries[log.path], log) for log in state.remaining_logs]
     if plan is None:
         return tuple(bars)
     taken = {path for op in plan.operations for path in op.log_files}
@@ -65,9 +71,8 @@ def log_bars(state: TableState, plan: Plan | None) -> tuple[LogBar, ...]:
     return (*_compacted_bars(state, gone), *marked)
 
 
-def _bar(state: TableState, log: LogFile) -> LogBar:
-    summary = state.summaries[log.path]
-    return LogBar(log.name, log.partition, summary.min_event_time, summary.max_event_time, log.size, False)
+def _bar(summary: LogSummary, log: LogFile) -> LogBar:
+    return LogBar(log.name, log.partition, summary.counts_from, summary.max_event_time, log.size, False)
 
 
 def _path(bar: LogBar) -> str:
@@ -100,9 +105,14 @@ def carried_over(state: TableState) -> tuple[CarryOver, ...]:
 
 
 def log_event_times(state: TableState) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:
-    """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data."""
+    """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data.
+
+    Where a bound stands for those that are null, it stands here too.
+    """
     column, unit = state.event_time_column
+    summaries = bounded_summaries(state)
     for log in state.remaining_logs:
+        bound = summaries[log.path].counts_from
         micros = [to_micros(c, unit) for c in event_time_columns(state.storage, log.path, column)]
-        values = [None if v is None else v // 1000 for part in micros for v in part.to_pylist()]
+        values = [bound if v is None else v // 1000 for part in micros for v in part.to_pylist()]
         yield log, pa.chunked_array([pa.array(values, pa.int64())])

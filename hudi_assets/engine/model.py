@@ -207,7 +207,10 @@ class NothingToDo:
 
 @dataclass(frozen=True, slots=True)
 class LogBar:
-    """One log file as the event-time picture draws it: its range, and whether it remains."""
+    """One log file as the event-time picture draws it: its range, and whether it remains.
+
+    `min_event_time` may be a bound by its commit (`CommitBound`); then the maximum is None.
+    """
 
     name: str
     partition: str
@@ -269,12 +272,37 @@ class CommitResult:
     base_files: int = 0
 
 
+class BoundRule(StrEnum):
+    """From when on records without event time count, by what is believed of the commit that brought them.
+
+    LATENCY: by the data latency, none of them happened earlier than that before the commit. COMMIT: the owner says
+    that a delete counts at its commit.
+    """
+
+    LATENCY = "commit less data latency"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBound:
+    """How many log files have records without event time for which a bound by their commits stands.
+
+    `min_event_time`: the smallest bound; `data_latency`: what was taken off (None: nothing). In ms.
+    """
+
+    rule: BoundRule
+    data_latency: int | None
+    log_files: int
+    min_event_time: int
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """The promise: the read-optimized view holds every ingested record with event time ≤ `freshness`.
 
     `freshness` None means no promise can be made; `reason` then says why, naming the file.
     `threshold` and `instant` are those of the last completed event-time compaction.
+    `bounds`: for which log files a bound by their commits stands in place of event times that they do not have.
     All times epoch ms; `computed_at` is the clock's time of the computation.
     """
 
@@ -285,6 +313,7 @@ class Freshness:
     instant: str | None
     min_event_time: int | None
     computed_at: int
+    bounds: tuple[CommitBound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.collector import no_collecting
-from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.errors import Conflict, CorruptTable
 from hudi_assets.engine.event_time import table_times
+from hudi_assets.engine.event_time.summary import LogSummary
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.reader import CommittedInstants
@@ -310,7 +310,7 @@ class TableState:
 
     @cached_property
     def summaries(self) -> Mapping[str, LogSummary]:
-        """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
+        """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
         return table_times.summaries_of(self)
 
     @cached_property

@@ -16,7 +16,10 @@ Shown = dict[str, tuple[int, int, int | None, str]]  # key → (ts, ord, value, 
 
 @dataclass(eq=False)
 class Event:
-    """A row, or a delete (`value` None). A delete without `ord` deletes whatever came before it."""
+    """A row, or a delete (`value` None). A delete without `ord` deletes whatever came before it.
+
+    `happened`: when it truly did. `bound`: of one without `ts`, what stands for it, by its commit.
+    """
 
     commit: str
     group: Group
@@ -25,6 +28,12 @@ class Event:
     ord: int | None
     value: int | None
     names: set[str] = field(default_factory=set)  # every path its log file has been shown under
+    happened: int = 0
+    bound: int = -1
+
+    @property
+    def counts_from(self) -> int:
+        return self.bound if self.ts is None else self.ts
 
     @property
     def shown(self) -> tuple[int, int, int | None, str]:
@@ -68,9 +77,8 @@ class State:
         return {key: event.shown for key, event in self.base.items()}
 
     def minimum(self) -> int | None:
-        """The smallest event time in a log file; -1 where one is unknown."""
-        times = [-1 if e.ts is None else e.ts for e in self.logs]
-        return min(times, default=None)
+        """The smallest event time in a log file, or what stands for one by its commit."""
+        return min((e.counts_from for e in self.logs), default=None)
 
 
 @dataclass
@@ -187,7 +195,7 @@ class Oracle:
         self.unmerged[merge.instant] = before.copy()
         merge.decide(before, self.by_event_time)
         merge.apply(before)
-        late = [e for e in before.logs if e.ts is not None and e.ts <= merge.threshold]
+        late = [e for e in before.logs if e.counts_from <= merge.threshold]
         assert not late, f"logs at or below the threshold {merge.threshold} remain: {late}"
         for instant, state in self.states.items():
             if instant > merge.instant:

@@ -51,6 +51,7 @@ class Variant:
     exact: bool = False
     partitioned: bool = True
     version: int = 6
+    deletes_at_commit: bool = False
 
     @property
     def past_instants(self) -> bool:
@@ -90,6 +91,7 @@ class TableUnderTest:
             "hudi_assets.carry.over": variant.carry_over,
             "hudi_assets.table.services": variant.services,
             "hudi_assets.exact.split": str(variant.exact).lower(),
+            "hudi_assets.deletes.event.time": "commit" if variant.deletes_at_commit else "latency",
             "hoodie.keep.min.commits": "5",
             "hoodie.keep.max.commits": "7",
             "hoodie.cleaner.commits.retained": "3",
@@ -132,8 +134,14 @@ class TableUnderTest:
         result = self.open(storage).delete(self.session, frame, clock_time=_at(self.clock))
         return result.instant
 
-    def tell_write(self, instant: str, frame: Frame, *, deletes: bool) -> None:
-        """Tell the oracle a commit: which log file each event went to, by the raw commit file."""
+    def tell_write(
+        self, instant: str, frame: Frame, *, deletes: bool, happened: Mapping[str, int] | None = None
+    ) -> None:
+        """Tell the oracle a commit: which log file each event went to, by the raw commit file.
+
+        `happened`: of keys whose deletes have no event time, when they truly were deleted.
+        """
+        bound = self.clock if self.variant.deletes_at_commit else self.clock - LATENCY_MS
         written = self._log_paths(instant)
         events = []
         for row in frame.rows():
@@ -145,7 +153,8 @@ class TableUnderTest:
             ts = row.get("ts")
             late = ts is not None and ts <= self.clock - LATENCY_MS
             home = paths[0] if late or deletes else paths[-1]
-            events.append(Event(instant, group, row["id"], ts, order, row.get("v"), {home}))
+            true = ts if ts is not None else (happened or {}).get(row["id"], self.clock)
+            events.append(Event(instant, group, row["id"], ts, order, row.get("v"), {home}, true, bound))
         if not deletes:
             events.sort(key=lambda e: e.ts or 0)
         self.oracle.wrote(instant, events, self._completion(instant, "deltacommit"))

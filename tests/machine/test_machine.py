@@ -46,6 +46,8 @@ gone = st.lists(
     max_size=3,
     unique_by=lambda one: one[0],
 )
+# How long before its commit a delete that has no event time truly happened: the latency holds.
+IN_TIME = st.integers(0, LATENCY_MS)
 ACTIONS = ["writing", "loading", "planning", "executing", "rolling back", "restoring", "cleaning", "archiving"]
 Result = TypeVar("Result")
 HAPPENED: Counter[str] = Counter()
@@ -117,11 +119,37 @@ class TableMachine(RuleBasedStateMachine):
         self.table.tell_load(self._must(done), frame)
         HAPPENED["loaded"] += 1
 
-    @rule(picked=gone)
-    def delete(self, picked: list[tuple[str, int | None]]) -> None:
+    @rule(picked=gone, earlier=IN_TIME)
+    def delete(self, picked: list[tuple[str, int | None]], earlier: int) -> None:
         self._tick()
         frame = self._keys(picked)
-        self.table.tell_write(self._must(self.table.delete(frame)), frame, deletes=True)
+        # Where the owner says that deletes count at their commit, they do.
+        happened = self.table.clock if self.variant.deletes_at_commit else self.table.clock - earlier
+        instant = self._must(self.table.delete(frame))
+        self.table.tell_write(instant, frame, deletes=True, happened={key: happened for key, _ in picked})
+        HAPPENED["deletes without event time"] += any(e.ts is None for e in self.table.oracle.writes[instant])
+
+    @rule(picked=rows, keys=gone, late=st.sampled_from(LATENESS), earlier=IN_TIME)
+    def delete_and_go_on(
+        self,
+        picked: list[tuple[str, int, int]],
+        keys: list[tuple[str, int | None]],
+        late: int,
+        earlier: int,
+    ) -> None:
+        """A delete without ordering value, rows after it, and a threshold that may lie between the two."""
+        self.delete([(key, None) for key, _ in keys], earlier)
+        self.upsert(picked)
+        if not self.pending:
+            self.compact(late, None)
+
+    @rule(cache=st.booleans())
+    def lose_memory(self, cache: bool) -> None:
+        """What the engine keeps beside the table is gone; `cache`: the summaries of log files as well."""
+        kept = self.table.path / ".hoodie/.aux/hudi_assets"
+        for name in ("memory.json", *(["event_times.json"] if cache else [])):
+            HAPPENED["memory lost"] += (kept / name).exists()
+            (kept / name).unlink(missing_ok=True)
 
     @staticmethod
     def _must(instant: str | None) -> str:
@@ -426,9 +454,13 @@ class TableMachine(RuleBasedStateMachine):
         expected = watermark if lowest is None else min(watermark, lowest - 1)
         if table.stats().inflight_writes:
             # What a dead writer left counts until it is taken back: the promise may be smaller, never greater.
-            assert fresh.freshness is None or (lowest != -1 and fresh.freshness <= expected), fresh
+            assert fresh.freshness is None or fresh.freshness <= expected, fresh
         else:
-            assert fresh.freshness == (None if lowest == -1 else expected), fresh
+            assert fresh.freshness == expected, fresh
+        missed = [
+            e for e in self.table.oracle.now.logs if fresh.freshness is not None and e.happened <= fresh.freshness
+        ]
+        assert not missed, f"{fresh} is promised, and these are in no base file: {missed}"
 
     def _no_strays(self) -> None:
         """Every file belongs to a slice of the view, and no marker is left."""
@@ -455,6 +487,7 @@ VARIANTS = {
     "residue log": Variant(services="ours"),
     "residue log, seq orders": Variant(ordering="seq", services="ours"),
     "exact split": Variant(services="ours", exact=True),
+    "deletes at their commit": Variant(deletes_at_commit=True),
     "version 9": Variant(version=9),
     "version 9, seq orders": Variant(ordering="seq", block_format="avro", version=9),
     "version 8, unpartitioned": Variant(partitioned=False, version=8),
@@ -492,8 +525,9 @@ def note_what_happened(name: str) -> None:
     """
     print(name, dict(HAPPENED))
     steps = EXAMPLES * STEPS
-    asked = ["compactions", "died", "cleaned", "archived instants", "rolled back", "restored"] if steps >= 480 else []
+    asked = ["compactions", "died", "cleaned", "archived instants", "rolled back", "restored"]
+    asked += ["deletes without event time", "memory lost"]
     loads = ["load refused"] if VARIANTS[name].exact else ["loaded", "load refused"]
-    for what in [*asked, *(loads if steps >= 480 else []), *(["partial compactions"] if steps >= 2_000 else [])]:
+    for what in [*(asked + loads if steps >= 480 else []), *(["partial compactions"] if steps >= 2_000 else [])]:
         assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
     HAPPENED.clear()

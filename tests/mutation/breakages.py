@@ -26,6 +26,8 @@ PACKING = ("tests/property/test_packing.py",)
 THROUGH_SPARK = ("tests/spark/test_bulk_insert.py",)
 FILTERS = ("tests/spark/test_slices.py",)
 PLACES = ("tests/unit/test_places.py",)
+BOUNDS = ("tests/unit/test_commit_bound.py",)
+BLOCK_TIMES = ("tests/unit/test_block_times.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -137,7 +139,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "tombstones are forgotten while older records remain",
         f"{_ENGINE}/compaction/closure.py",
-        "    deleting = [s for s in taken if s.deletes != 0]",
+        "    deleting = [s for s in taken if s.deletes != s.barriers]",
         "    deleting = [s for s in taken if s.deletes is None]",
         SELECTION,
     ),
@@ -146,6 +148,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/compaction/closure.py",
         "if any(s.rollbacks for s in known):",
         "if False:",
+        SELECTION,
+    ),
+    Breakage(
+        "a delete in commit order takes the whole slice",
+        f"{_ENGINE}/compaction/closure.py",
+        "if s.deletes != s.barriers]",
+        "if s.deletes != 0]",
+        SELECTION,
+    ),
+    Breakage(
+        "a delete in commit order hides one with an ordering value",
+        f"{_ENGINE}/compaction/closure.py",
+        "if s.deletes != s.barriers]",
+        "if s.deletes != 0 and not s.barriers]",
         SELECTION,
     ),
     # -- residue log and exact split
@@ -227,6 +243,84 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return times is None or (times.high is not None and times.high > commits.begin)",
         "return False",
         PRUNED,
+    ),
+    # -- event times of log files
+    Breakage(
+        "the data latency is not taken off a commit",
+        f"{_ENGINE}/event_time/commit_bound.py",
+        "return Bound(at - self.latency_ms,",
+        "return Bound(at,",
+        BOUNDS,
+    ),
+    Breakage(
+        "a bound hides the event times beside it",
+        f"{_ENGINE}/event_time/commit_bound.py",
+        "return lowest if undated.low is None else lowest._replace",
+        "return lowest if True else lowest._replace",
+        BOUNDS,
+    ),
+    Breakage(
+        "a bound goes by the table's latency, not the call's",
+        f"{_ENGINE}/look.py",
+        "summaries = bounded_summaries(state, latency)",
+        "summaries = bounded_summaries(state)",
+        BOUNDS,
+    ),
+    Breakage(
+        "rows without event time count at their commit too",
+        f"{_ENGINE}/event_time/commit_bound.py",
+        "found.append(self._less_latency(undated.rows))",
+        "found.append(self._at_commit(undated.rows))",
+        BOUNDS,
+    ),
+    Breakage(
+        "of the hour that comes twice the second counts",
+        f"{_ENGINE}/event_time/commit_bound.py",
+        "return ms - _HOUR_MS if earlier.startswith(instant) else ms",
+        "return ms",
+        BOUNDS,
+    ),
+    Breakage(
+        "a header says what is in the file, and not what came",
+        f"{_ENGINE}/writing/write.py",
+        "        times = replace(times, low=covered.min, high=covered.max)\n",
+        "        pass\n",
+        BLOCK_TIMES,
+    ),
+    Breakage(
+        "a header is believed in another block",
+        f"{_ENGINE}/logs/block_times.py",
+        "return schema if schema.get(INSTANT_PROPERTY) == block.instant_time else None",
+        "return schema",
+        BLOCK_TIMES,
+    ),
+    Breakage(
+        "a header is believed for another column",
+        f"{_ENGINE}/logs/block_times.py",
+        "or schema.get(COLUMN_PROPERTY) != column:",
+        "or not schema.get(COLUMN_PROPERTY):",
+        BLOCK_TIMES,
+    ),
+    Breakage(
+        "contents are read although the header says it",
+        f"{_ENGINE}/logs/summaries.py",
+        "        if times is None:\n",
+        "        if times is None or block.is_data:\n",
+        BLOCK_TIMES,
+    ),
+    Breakage(
+        "a delete block's content is read although its header says it",
+        f"{_ENGINE}/logs/summaries.py",
+        "        if times is None:\n",
+        "        if times is None or not block.is_data:\n",
+        BLOCK_TIMES,
+    ),
+    Breakage(
+        "an older header's minimum is passed over",
+        f"{_ENGINE}/logs/summaries.py",
+        "if stated is None or times.low is None or stated >= times.low:",
+        "if True:",
+        BLOCK_TIMES,
     ),
     # -- clean
     Breakage(

@@ -6,6 +6,7 @@ of four keys and few ordering values, ties, nulls and deletes of all kinds meet 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,12 +16,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.compaction.residue import OperationLeaves, ResidueSpec
-from hudi_assets.engine.compaction.strategy import LogSummary, filter_log_files
+from hudi_assets.engine.compaction.strategy import filter_log_files
+from hudi_assets.engine.event_time.summary import Bound, LogSummary, Since, Undated
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.v6 import LayoutV6
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
 from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
-from hudi_assets.engine.model import FileSlice, LogFile, MergeMode, Operation
+from hudi_assets.engine.model import BoundRule, FileSlice, LogFile, MergeMode, Operation
 from tests.held_slice import HeldSlice
 
 EVENT_TIME, COMMIT_TIME, OVERWRITE = (
@@ -281,22 +283,42 @@ def test_examples_that_apache_hudi_gave() -> None:
 # ------------------------------------------------------------------------------------------- partial merges
 
 
-def as_slice(logs: list[list[Record]], by_event_time: bool = True) -> tuple[FileSlice, dict[str, LogSummary]]:
+def as_slice(
+    logs: list[list[Record]], by_event_time: bool = True, bounds: Sequence[int | None] = ()
+) -> tuple[FileSlice, dict[str, LogSummary]]:
+    """`bounds`: per log file what stands for event times that it does not have; beyond its end: None."""
     files = tuple(LogFile(f"log.{n}", "", "g", "1", n, "0-0-0", 1, f"log.{n}") for n in range(1, len(logs) + 1))
     summaries = {}
     for file, log in zip(files, logs, strict=True):
-        times = [r.ts for r in log if by_event_time or r.kind != "delete"]
-        known = bool(times) and None not in times and len(times) == len(log)
-        low = min(times) if known else None  # type: ignore[type-var]
-        high = max(times) if known else None  # type: ignore[type-var]
-        summaries[file.path] = LogSummary(low, high, sum(r.kind != "row" for r in log))
+        gone = [r for r in log if r.in_commit_order(False) or (r.kind == "delete" and not by_event_time)]
+        rows = [r for r in log if r.ts is None and r not in gone]
+        times = [r.ts for r in log if r.ts is not None and r not in gone]
+        low, high = min(times, default=None), max(times, default=None)
+        deletes = sum(r.kind != "row" for r in log)
+        summaries[file.path] = LogSummary(low, high, deletes)
+        if gone or rows:
+            at = next(iter(bounds[file.version - 1 :]), None)
+            summaries[file.path] = LogSummary(
+                None,
+                None,
+                deletes,
+                barriers=sum(r.in_commit_order(False) for r in log),
+                undated=Undated(Since("1") if rows else None, Since("1") if gone else None, low, high),
+                bound=None if at is None else Bound(min([at, *times]), BoundRule.LATENCY),
+            )
     return FileSlice("", "g", "1", None, files), summaries
 
 
 def parted(
-    logs: list[list[Record]], threshold: int, mode: MergeMode, *, by_event_time: bool, keeps_tombstones: bool = False
+    logs: list[list[Record]],
+    threshold: int,
+    mode: MergeMode,
+    *,
+    by_event_time: bool,
+    keeps_tombstones: bool = False,
+    bounds: Sequence[int | None] = (),
 ) -> tuple[list[list[Record]], list[list[Record]]]:
-    slice_, summaries = as_slice(logs, by_event_time)
+    slice_, summaries = as_slice(logs, by_event_time, bounds)
     chosen, remain = filter_log_files(
         slice_, threshold, summaries, ordered_by_event_time=by_event_time, mode=mode, keeps_tombstones=keeps_tombstones
     )
@@ -310,20 +332,40 @@ def parted(
     logs=[[Record("a", 4, "delete", 1), Record("b", 1, "row", 2)], [Record("a", 3, "row", 3)]],
     threshold=1,
     by_event_time=True,
+    bounds=[],
 )
 @example(  # merged alone, a4 becomes a base row, and a3 would overwrite it
     base={},
     logs=[[Record("a", 4, "row", 1), Record("b", 1, "row", 2)], [Record("a", 3, "row", 3)]],
     threshold=1,
     by_event_time=True,
+    bounds=[],
 )
-@given(base=bases(nulls=False), logs=logs_of(), threshold=st.integers(-1, 5), by_event_time=st.booleans())
+@example(  # the delete in commit order goes with what comes before it; what comes after it stays
+    base={"a": Record("a", 5, "row", 0)},
+    logs=[[Record("a", 4, "row", 1)], [Record("a", None, "delete", 2)], [Record("a", 3, "row", 3)]],
+    threshold=1,
+    by_event_time=True,
+    bounds=[None, 1],
+)
+@given(
+    base=bases(nulls=False),
+    logs=logs_of(),
+    threshold=st.integers(-1, 5),
+    by_event_time=st.booleans(),
+    bounds=st.lists(st.one_of(st.none(), st.integers(-1, 6)), max_size=5),
+)
 def test_a_partial_compaction_changes_no_answer(
-    mode: MergeMode, base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool
+    mode: MergeMode,
+    base: dict[str, Record],
+    logs: list[list[Record]],
+    threshold: int,
+    by_event_time: bool,
+    bounds: list[int | None],
 ) -> None:
     table = table_of(base)
     before = rows_of(merged(table, logs, mode))
-    chosen, remain = parted(logs, threshold, mode, by_event_time=by_event_time)
+    chosen, remain = parted(logs, threshold, mode, by_event_time=by_event_time, bounds=bounds)
     after = rows_of(merged(merged(table, chosen, mode), remain, mode))
     assert after == before
 
@@ -388,6 +430,7 @@ def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]
     threshold=1,
     by_event_time=True,
     memory=DEFAULT_MEMORY,
+    bounds=[],
 )
 @given(
     base=bases(nulls=False),
@@ -395,13 +438,21 @@ def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]
     threshold=st.integers(-1, 5),
     by_event_time=st.booleans(),
     memory=BUDGETS,
+    bounds=st.lists(st.one_of(st.none(), st.integers(-1, 6)), max_size=5),
 )
 def test_tombstones_in_a_residue_log_change_no_answer(
-    base: dict[str, Record], logs: list[list[Record]], threshold: int, by_event_time: bool, memory: int
+    base: dict[str, Record],
+    logs: list[list[Record]],
+    threshold: int,
+    by_event_time: bool,
+    memory: int,
+    bounds: list[int | None],
 ) -> None:
     table = table_of(base)
     before = rows_of(merged(table, logs, EVENT_TIME))
-    chosen, remain = parted(logs, threshold, EVENT_TIME, by_event_time=by_event_time, keeps_tombstones=True)
+    chosen, remain = parted(
+        logs, threshold, EVENT_TIME, by_event_time=by_event_time, keeps_tombstones=True, bounds=bounds
+    )
     new_base, residue = leave(table, chosen, remain, by_event_time=by_event_time, memory=memory)
     assert read_on(new_base, residue, remain) == before
     # Deletes alone are left, and none where nothing remains that could meet them.

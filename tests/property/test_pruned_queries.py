@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from hudi_assets.engine.avro.schema import META_COLUMNS, arrow_to_avro_schema, with_meta_columns
 from hudi_assets.engine.compaction.base_file import write_base_file
+from hudi_assets.engine.logs.block_times import BlockTimes
 from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.logs.delete_codec import encode_deletes
 from hudi_assets.engine.logs.reader import CommittedInstants
 from hudi_assets.engine.merging.delete_records import delete_records
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY
-from hudi_assets.engine.model import EventTimeRange, MergeMode
+from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
 from hudi_assets.engine.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.slices.rows import read_slice
@@ -141,7 +142,7 @@ def write(made: Slice, folder: str) -> tuple[SliceReader, SliceTask]:
             header = {HeaderKey.INSTANT_TIME: of, HeaderKey.SCHEMA: avro}
             data = encode_block(BlockType.DELETE, header, encode_deletes(found))
         else:
-            data = encode_data_block(table, avro, of, EventTimeRange(None, None, "not asked"), block.kind)
+            data = encode_data_block(table, avro, of, BlockTimes("not asked"), block.kind)
         storage.create(f"{number}.log", data)
     committed = CommittedInstants(frozenset(instant(number) for number in range(20)), None)
     reader = SliceReader(storage, made.schema, "ts" if made.ordering else "", committed, made.mode)

@@ -11,9 +11,10 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.compaction.strategy import LogSummary, filter_log_files
+from hudi_assets.engine.compaction.strategy import filter_log_files
+from hudi_assets.engine.event_time.summary import Bound, LogSummary, Since, Undated
 from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, merge
-from hudi_assets.engine.model import FileSlice, LogFile
+from hudi_assets.engine.model import BoundRule, FileSlice, LogFile
 
 SCHEMA = pa.schema([(KEY, pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 
@@ -86,18 +87,29 @@ def logs_of_events(draw: st.DrawFn) -> list[list[Event]]:
     return [sorted({e.key: e for e in log}.values(), key=lambda e: e.value is None) for log in logs]
 
 
-def as_slice(logs: list[list[Event]]) -> tuple[FileSlice, dict[str, LogSummary]]:
+def as_slice(logs: list[list[Event]], bounds: list[int | None]) -> tuple[FileSlice, dict[str, LogSummary]]:
+    """`bounds`: per log file what stands for event times that it does not have; beyond its end: None."""
     files = tuple(LogFile(f"log.{n}", "", "g", "1", n, "0-0-0", 1, f"log.{n}") for n in range(1, len(logs) + 1))
     summaries = {}
     for file, log in zip(files, logs, strict=True):
-        times = [e.ts for e in log]
-        known = None not in times
-        summaries[file.path] = LogSummary(
-            min(times) if known else None,  # type: ignore[type-var]
-            max(times) if known else None,  # type: ignore[type-var]
-            sum(e.value is None for e in log),
-        )
+        times = [e.ts for e in log if e.ts is not None]
+        low, high = min(times, default=None), max(times, default=None)
+        barriers, deletes = len(log) - len(times), sum(e.value is None for e in log)
+        summaries[file.path] = LogSummary(low, high, deletes)
+        if barriers:
+            at = next(iter(bounds[file.version - 1 :]), None)
+            summaries[file.path] = LogSummary(
+                None,
+                None,
+                deletes,
+                barriers=barriers,
+                undated=Undated(None, Since("1"), low, high),
+                bound=None if at is None else Bound(min([at, *times]), BoundRule.LATENCY),
+            )
     return FileSlice("", "g", "1", None, files), summaries
+
+
+BOUNDS = st.lists(st.one_of(st.none(), st.integers(0, 6)), max_size=5)
 
 
 @settings(max_examples=400, deadline=None)
@@ -107,17 +119,21 @@ def test_vectorised_merge_agrees_with_the_loop(logs: list[list[Event]]) -> None:
 
 
 @settings(max_examples=1000, deadline=None)
-@example([[Event("a", 3, 1)], [Event("b", 1, 2), Event("a", 3, 3)]], 1, True, 0)  # a tie across logs
-@example([[Event("b", 2, 1), Event("a", 4, None)], [Event("a", 3, 2)]], 2, True, 0)  # a tombstone
-@given(logs_of_events(), st.integers(0, 5), st.booleans(), st.integers(0, 1))
+@example([[Event("a", 3, 1)], [Event("b", 1, 2), Event("a", 3, 3)]], 1, True, 0, [])  # a tie across logs
+@example([[Event("b", 2, 1), Event("a", 4, None)], [Event("a", 3, 2)]], 2, True, 0, [])  # a tombstone
+# A delete in commit order, which ends what came before it, with one by event time in its log file, and before it.
+@example([[Event("a", 4, 1)], [Event("a", None, None)], [Event("a", 3, 2)]], 1, True, 0, [9, 1, 9])
+@example([[Event("b", 4, 1)], [Event("a", None, None), Event("b", 4, None)], [Event("b", 3, 2)]], 1, True, 0, [9, 1])
+@example([[Event("a", None, None)], [Event("a", 1, 1)], [Event("a", 2, 2)]], 1, True, 0, [9])
+@given(logs_of_events(), st.integers(0, 5), st.booleans(), st.integers(0, 1), BOUNDS)
 def test_a_partial_compaction_changes_no_answer(
-    logs: list[list[Event]], threshold: int, by_event_time: bool, base_logs: int
+    logs: list[list[Event]], threshold: int, by_event_time: bool, base_logs: int, bounds: list[int | None]
 ) -> None:
     head, tail = logs[:base_logs], logs[base_logs:]
     # A full compaction makes the base: it forgets tombstones, in Hudi too.
     base = fast_merge(None, head) if head else None
     before = rows_of_table(fast_merge(base, tail))
-    slice_, summaries = as_slice(tail)
+    slice_, summaries = as_slice(tail, bounds)
     chosen, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=by_event_time)
     assert sorted((*chosen, *remain), key=lambda f: f.version) == list(slice_.log_files)
     merged = fast_merge(base, [tail[f.version - 1] for f in chosen])
@@ -126,13 +142,26 @@ def test_a_partial_compaction_changes_no_answer(
 
 
 @settings(max_examples=300, deadline=None)
-@given(logs_of_events(), st.integers(0, 5), st.booleans())
+@given(logs_of_events(), st.integers(0, 5), st.booleans(), BOUNDS)
 def test_nothing_at_or_below_the_threshold_remains(
-    logs: list[list[Event]], threshold: int, by_event_time: bool
+    logs: list[list[Event]], threshold: int, by_event_time: bool, bounds: list[int | None]
 ) -> None:
-    slice_, summaries = as_slice(logs)
+    slice_, summaries = as_slice(logs, bounds)
     _, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=by_event_time)
     for file in remain:
         for event in logs[file.version - 1]:
-            assert event.ts is not None
-            assert event.ts > threshold
+            # Without an event time, what bounds it: unknown, it is taken.
+            at = event.ts if event.ts is not None else next(iter(bounds[file.version - 1 :]), None)
+            assert at is not None
+            assert at > threshold
+
+
+def test_a_delete_in_commit_order_takes_what_comes_before_it_and_no_more() -> None:
+    logs = [[Event("a", 9, 1)], [Event("a", None, None)], [Event("a", 8, 2)], [Event("b", 7, 3)]]
+    for by_event_time in (True, False):
+        slice_, summaries = as_slice(logs, [None, 2])
+        chosen, remain = filter_log_files(slice_, 3, summaries, ordered_by_event_time=by_event_time)
+        assert (chosen, remain) == (slice_.log_files[:2], slice_.log_files[2:])
+        assert filter_log_files(slice_, 1, summaries, ordered_by_event_time=by_event_time)[0] == ()
+        _, unknown = as_slice(logs, [])
+        assert filter_log_files(slice_, 1, unknown, ordered_by_event_time=by_event_time)[0] == slice_.log_files[:2]

@@ -162,7 +162,7 @@ def file_group(folder: Path) -> int:
     """A base file of LOGS * LOG_ROWS rows, and log files that replace all of them; its size in Arrow in MiB."""
     from hudi_assets.engine.avro.schema import arrow_to_avro_schema, with_meta_columns
     from hudi_assets.engine.compaction.base_file import write_base_file
-    from hudi_assets.engine.model import EventTimeRange
+    from hudi_assets.engine.logs.block_times import BlockTimes
     from hudi_assets.engine.storage import LocalStorage
     from hudi_assets.engine.writing.write import encode_data_block
 
@@ -182,7 +182,7 @@ def file_group(folder: Path) -> int:
     base = pa.concat_tables([some(n * LOG_ROWS, 0) for n in range(LOGS)])
     write_base_file(LocalStorage(str(folder)), "base.parquet", base, avro, None)
     for number in range(LOGS):
-        block = encode_data_block(some(number * LOG_ROWS, 1), avro, "1", EventTimeRange(0, 1, ""), "parquet")
+        block = encode_data_block(some(number * LOG_ROWS, 1), avro, "1", BlockTimes("ts:ms", 0, 1), "parquet")
         (folder / f"{number}.log").write_bytes(block)
     return int(2 * base.nbytes) >> 20
 

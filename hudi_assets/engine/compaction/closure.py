@@ -24,7 +24,13 @@ class Summary(Protocol):
     @property
     def max_event_time(self) -> int | None: ...
     @property
+    def lowest(self) -> float: ...
+    @property
+    def highest(self) -> float: ...
+    @property
     def deletes(self) -> int | None: ...
+    @property
+    def barriers(self) -> int: ...
     @property
     def rollbacks(self) -> int: ...
     @property
@@ -84,22 +90,18 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if any(s.rollbacks for s in known):
         return True
     taken = list(compress(known, selected))
-    deleting = [s for s in taken if s.deletes != 0]
-    if rule.finds_keys_in_base_files and deleting:
+    if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
         # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
         return True
+    # A delete in commit order needs no tombstone: what came before it is taken, what comes after it wins anyway.
+    deleting = [s for s in taken if s.deletes != s.barriers]
     if not deleting and rule.mode is not MergeMode.OVERWRITE_WITH_LATEST:
         return False
-    lows = [s.min_event_time for s in compress(known, map(not_, selected))]
-    lowest = min((-math.inf if low is None else low for low in lows), default=math.inf)
+    lowest = min((s.lowest for s in compress(known, map(not_, selected))), default=math.inf)
     if rule.mode is MergeMode.OVERWRITE_WITH_LATEST:
         # A remaining record overwrites the base row whatever its ordering value; against the log record it may lose.
-        return not rule.by_event_time or any(_highest(s) > lowest for s in taken)
+        return not rule.by_event_time or any(s.highest > lowest for s in taken)
     if rule.mode is MergeMode.COMMIT_TIME_ORDERING or rule.keeps_tombstones:
         return False
     # A merged delete leaves no base row. With another ordering field, event times do not say which records it beats.
-    return any(not rule.by_event_time or s.deletes is None or _highest(s) >= lowest for s in deleting)
-
-
-def _highest(summary: Summary) -> float:
-    return math.inf if summary.max_event_time is None else summary.max_event_time
+    return any(not rule.by_event_time or s.deletes is None or s.highest >= lowest for s in deleting)

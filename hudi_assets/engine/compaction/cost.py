@@ -71,11 +71,11 @@ class _Slice:
         self.slice_ = slice_
         known = [strategy.summaries[log.path] for log in slice_.log_files]
         self.lows = {
-            log.path: math.inf if s.holds_nothing else -math.inf if s.min_event_time is None else s.min_event_time
+            log.path: math.inf if s.holds_nothing else -math.inf if (low := s.counts_from) is None else low
             for log, s in zip(slice_.log_files, known, strict=True)
         }
-        self.minima = [s.min_event_time for s in known if s.min_event_time is not None]
-        self.always = any(s.min_event_time is None for s in known)
+        self.minima = [low for s in known if (low := s.counts_from) is not None]
+        self.always = any(s.counts_from is None for s in known)
         self.candidate: Candidate | None = None
         self.lowest = self.lowest_of_all = min(self.lows.values())
 

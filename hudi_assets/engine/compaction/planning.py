@@ -22,9 +22,10 @@ from hudi_assets.engine.compaction.statistics_room import check_room
 from hudi_assets.engine.compaction.strategy import CompactionStrategy, EventTimeBased
 from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.freshness import watermark
 from hudi_assets.engine.event_time.lateness import data_latency_ms
-from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.event_time.units import EventTimeUnit, Latency
 from hudi_assets.engine.indexes import table_index
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
@@ -57,19 +58,22 @@ class CompactionPlanner:
     def _state(self) -> TableState:
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
 
-    def due(self, state: TableState, threshold: int | None) -> Plan | NoPlan:
+    def due(self, state: TableState, threshold: int | None, latency: Latency | None = None) -> Plan | NoPlan:
         """What `plan` would choose, as the table stood when `state` was read; nothing is published."""
         self._check()
-        return self._choose(state, threshold, beside_writes=self._waits_for_gaps)[0]
+        return self._choose(state, threshold, latency, beside_writes=self._waits_for_gaps)[0]
 
-    def plan(self, threshold: int | None) -> Plan | NoPlan:
-        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and publish."""
+    def plan(self, threshold: int | None, latency: Latency | None = None) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and publish.
+
+        `latency`: this call's data latency, in place of the table's own.
+        """
         self._check()
         self.storage.check_writable()
         give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
         while True:
             self._await_gap(give_up)
-            chosen = self._plan_now(threshold)
+            chosen = self._plan_now(threshold, latency)
             busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
             if not busy or time.monotonic() > give_up:
                 return chosen
@@ -96,12 +100,12 @@ class CompactionPlanner:
         while triggers.beside_write(self._state().timeline) is not None and time.monotonic() < give_up:
             time.sleep(_GAP_POLL_S)
 
-    def _plan_now(self, threshold: int | None) -> Plan | NoPlan:
+    def _plan_now(self, threshold: int | None, latency: Latency | None) -> Plan | NoPlan:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
             state = self._state()
             clean_up(self.storage, self.layout, self.publisher, state)
             state = self._state()
-            chosen, guard = self._choose(state, threshold)
+            chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
@@ -112,17 +116,17 @@ class CompactionPlanner:
             return chosen
 
     def _choose(
-        self, state: TableState, threshold: int | None, *, beside_writes: bool = False
+        self, state: TableState, threshold: int | None, latency: Latency | None, *, beside_writes: bool = False
     ) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links.
 
         On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
         """
         with no_collecting():
-            return self._choose_now(state, threshold, beside_writes=beside_writes)
+            return self._choose_now(state, threshold, latency, beside_writes=beside_writes)
 
     def _choose_now(
-        self, state: TableState, threshold: int | None, *, beside_writes: bool
+        self, state: TableState, threshold: int | None, latency: Latency | None, *, beside_writes: bool
     ) -> tuple[Plan | NoPlan, str]:
         refuse_missing(state)
         settings = self.config.compaction
@@ -150,7 +154,7 @@ class CompactionPlanner:
         )
         chosen = strategy.plan(
             state.view,
-            self._strategy(state, threshold),
+            self._strategy(state, threshold, latency),
             placement=placement,
             partitions=sorted(state.listing),
             base_file_size=settings.base_file_size,
@@ -158,25 +162,25 @@ class CompactionPlanner:
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
-            chosen = triggers.not_old_enough(chosen, state.summaries, threshold) or chosen
+            chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
             refuse_beside_others(state, chosen)
             check_room(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 
-    def _strategy(self, state: TableState, threshold: int | None) -> CompactionStrategy:
+    def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
         settings = self.config.compaction
         if not settings.by_event_time:
             return hudi_strategy(settings, local_date(state.now_ms, self.config.timezone))
         if threshold is None:
             raise InvalidInput("An event-time compaction needs a threshold.", where=self.storage.base)
-        return self._event_time_strategy(state, threshold)
+        return self._event_time_strategy(state, threshold, latency)
 
-    def _event_time_strategy(self, state: TableState, threshold: int) -> EventTimeBased:
+    def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:
         _, unit = state.event_time_column
         return EventTimeBased(
             threshold,
-            state.summaries,
+            bounded_summaries(state, latency),
             # Text in ISO form does not sort as the times do.
             self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
             self.config.compaction.io_bound,

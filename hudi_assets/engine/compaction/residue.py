@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of, to_micros
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
-from hudi_assets.engine.logs.delete_codec import encode_deletes
 from hudi_assets.engine.logs.reader import APPLIED_PROPERTY, count_deleted
+from hudi_assets.engine.logs.summaries import times_of
 from hudi_assets.engine.merging.delete_records import delete_records
 from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows
 from hudi_assets.engine.merging.winners import Flags, Head, flags_of
@@ -35,7 +34,7 @@ from hudi_assets.engine.timeline import compaction_plan
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE as RESIDUE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE_VERSION
-from hudi_assets.engine.writing.write import encode_data_block
+from hudi_assets.engine.writing.write import encode_data_block, encode_delete_block
 
 AFTER_RESIDUE: Final = RESIDUE_VERSION + 1
 _APPLIED = EventTimeRange(None, None, "deletes that were merged into the base file already")
@@ -199,8 +198,9 @@ def _encode(block: LogRecords, spec: ResidueSpec, op: Operation) -> bytes:
     if not spec.by_event_time:
         # Read past by every reader: these deletes have no event time that the base file still lacks.
         schema = json.dumps({**json.loads(schema), APPLIED_PROPERTY: True}, separators=(",", ":"), ensure_ascii=False)
+    # Deletes of another field's order are undated; `ordering` is what they are compared by.
+    times = times_of(block, spec.column, spec.unit, spec.column if spec.by_event_time else "")
     if isinstance(block, Rows):
-        return encode_data_block(block.table, schema, spec.instant, _range([block], spec), spec.block_format)
-    header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: schema}
+        return encode_data_block(block.table, schema, spec.instant, times, spec.block_format)
     deletes = delete_records(block.keys.to_pylist(), op.partition, pa.chunked_array([block.ordering]))
-    return encode_block(BlockType.DELETE, header, encode_deletes(deletes))
+    return encode_delete_block(deletes, schema, spec.instant, times)

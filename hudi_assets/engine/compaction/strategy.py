@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from hudi_assets.engine.compaction.closure import MergeRule, close
 from hudi_assets.engine.compaction.placement import Placement
+from hudi_assets.engine.event_time.summary import LogSummary as LogSummary
+from hudi_assets.engine.event_time.summary import Summaries as Summaries
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
 from hudi_assets.engine.settings.compaction import StrategyName
@@ -23,42 +25,6 @@ from hudi_assets.engine.slices.file_view import FileView
 
 _MB = 1024 * 1024
 _NO_LOGS: tuple[LogFile, ...] = ()
-
-
-class LogSummary(NamedTuple):
-    """What selection knows of a log file without its data. Event times epoch ms, None where unknown.
-
-    `deletes` counts delete records (None: unknown); `rollbacks` command blocks that roll an instant back.
-    """
-
-    min_event_time: int | None
-    max_event_time: int | None
-    deletes: int | None
-    rollbacks: int = 0
-    reason: str | None = None
-    records: int | None = None
-
-    @classmethod
-    def stated(cls, low: int, high: int, deletes: int) -> LogSummary:
-        """What a write stat says; quicker to make than by the arguments' names, and there may be a million."""
-        return tuple.__new__(cls, (low, high, deletes, 0, None, None))
-
-    @property
-    def known(self) -> bool:
-        return self.min_event_time is not None and self.max_event_time is not None
-
-    @property
-    def holds_nothing(self) -> bool:
-        """True for a log file without a record of its own: command blocks alone, or tombstones (see below)."""
-        return self.records == 0
-
-    @property
-    def holds_tombstones_only(self) -> bool:
-        """True for a residue log of deletes without event time: a base file was merged with them already."""
-        return self.records == 0 and bool(self.deletes)
-
-
-Summaries = Mapping[str, LogSummary]
 
 
 def filter_log_files(
@@ -79,7 +45,7 @@ def filter_log_files(
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
-    selected = [((low := s.min_event_time) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
+    selected = [((low := s.counts_from) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
     if not any(selected):
         return (), logs
     rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files)
@@ -188,7 +154,7 @@ class EventTimeBased:
         for log in candidate.chosen:
             summary = self.summaries[log.path]
             if not summary.holds_nothing:
-                low = summary.min_event_time
+                low = summary.counts_from
                 if low is None:
                     return -math.inf
                 if low < lowest:

@@ -97,7 +97,7 @@ def not_old_enough(plan: Plan, summaries: Summaries, threshold: int) -> NoPlan |
     the reason why the plan is not due. What the strategy leaves out does not count: it would make each plan due.
     """
     logs = (summaries[path] for op in plan.operations for path in op.log_files)
-    times = [log.min_event_time for log in logs if not log.holds_nothing]
+    times = [log.counts_from for log in logs if not log.holds_nothing]
     if any(time is None or time <= threshold for time in times):
         return None
     strategy = plan.strategy.rpartition(".")[-1]

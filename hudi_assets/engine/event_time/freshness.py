@@ -4,15 +4,15 @@ F = min(watermark, m − 1 ms). The watermark is min(now, request time of the ol
 − data latency: everything up to it is committed, if the latency holds. m is the minimum event time over
 every log file that no completed compaction has merged. So F follows from the table as it stands: it
 survives other engines' compactions, moves on when nothing remains, and falls back when a late record
-arrives below it.
+arrives below it. For records without event time a bound by their commit stands (`commit_bound`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_assets.engine.compaction.strategy import Summaries
-from hudi_assets.engine.model import Freshness, LogFile
+from hudi_assets.engine.event_time.summary import Summaries
+from hudi_assets.engine.model import CommitBound, Freshness, LogFile
 
 
 def compute_freshness(
@@ -25,6 +25,7 @@ def compute_freshness(
     last_threshold: tuple[str, int] | None,
     no_latency_reason: str | None = None,
     missing: str | None = None,
+    bounds: tuple[CommitBound, ...] = (),
 ) -> Freshness:
     """The table's freshness now. All times epoch ms.
 
@@ -36,7 +37,7 @@ def compute_freshness(
     mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
     if mark is None and no_latency_reason is None:
         mark = threshold
-    lowest, reason = _lowest(logs, summaries)
+    lowest, reason = _lowest(logs, summaries, data_latency_ms)
     reason = missing or reason
     if reason is None and mark is None:
         reason = no_latency_reason or "no data latency is set and no event-time compaction has completed"
@@ -51,6 +52,7 @@ def compute_freshness(
         instant=instant,
         min_event_time=lowest,
         computed_at=now_ms,
+        bounds=bounds,
     )
 
 
@@ -62,14 +64,18 @@ def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: in
     return known - data_latency_ms
 
 
-def _lowest(logs: Iterable[LogFile], summaries: Summaries) -> tuple[int | None, str | None]:
+def _lowest(
+    logs: Iterable[LogFile], summaries: Summaries, data_latency_ms: int | None
+) -> tuple[int | None, str | None]:
     """(minimum event time, None), or (None, why it is unknown)."""
     lowest: int | None = None
     for log in logs:
         summary = summaries[log.path]
         if summary.holds_nothing:
             continue
-        if summary.min_event_time is None:
-            return None, f"the event times of {log.path} are unknown: {summary.reason}"
-        lowest = summary.min_event_time if lowest is None else min(lowest, summary.min_event_time)
+        low = summary.counts_from
+        if low is None:
+            hint = "; a data latency would bound them" if summary.undated and data_latency_ms is None else ""
+            return None, f"the event times of {log.path} are unknown: {summary.reason}{hint}"
+        lowest = low if lowest is None else min(lowest, low)
     return lowest, None

@@ -11,10 +11,10 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.summary import LogSummary, from_json, to_json
 from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
-from hudi_assets.engine.logs.reader import scan_summary
+from hudi_assets.engine.logs.summaries import scan_summary
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
 from hudi_assets.engine.settings.config import EVENT_TIME_FIELD
 from hudi_assets.engine.storage import SCRATCH
@@ -62,7 +62,7 @@ def event_time_column(state: TableState) -> tuple[str, EventTimeUnit]:
 
 
 def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
-    """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
+    """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
     stats = _own_stats(state)
     with suppress(OSError):  # a table that this process may only read keeps no memory
         remember(state, newest=_NEVER_ARCHIVED)
@@ -113,7 +113,7 @@ def _remembered_stats(state: TableState) -> dict[str, WriteStat]:
 
 
 def _scanned(state: TableState, logs: list[LogFile]) -> dict[str, LogSummary]:
-    """Summaries from the log files themselves, kept beside the table: log files never change."""
+    """Summaries from the log files themselves, by headers or records, kept beside the table: log files never change."""
     if not logs:
         return {}
     column, unit = state.event_time_column
@@ -137,16 +137,13 @@ def _read_cache(state: TableState, column: str, unit: EventTimeUnit) -> dict[str
         body = unseal(state.storage.read(SUMMARIES))
         if body.get("column") != column or body.get("unit") != unit:
             return {}
-        return {key: LogSummary(*value) for key, value in body["logs"].items()}
+        return {key: from_json(value) for key, value in body["logs"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # only a cache: what cannot be read is scanned again
 
 
 def _write_cache(state: TableState, column: str, unit: EventTimeUnit, logs: Mapping[str, LogSummary]) -> None:
-    values = {
-        key: [s.min_event_time, s.max_event_time, s.deletes, s.rollbacks, s.reason, s.records]
-        for key, s in logs.items()
-    }
+    values = {key: to_json(summary) for key, summary in logs.items()}
     with suppress(OSError):  # a table that this process may only read is scanned each time
         state.storage.replace(SUMMARIES, seal({"column": column, "unit": unit, "logs": values}))
 

@@ -52,7 +52,8 @@ class Maintenance(OpenedTable):
         limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
-        return self._planner().due(state, limit) if dry_run else self._planner().plan(limit)
+        planner = self._planner()
+        return planner.due(state, limit, data_latency) if dry_run else planner.plan(limit, data_latency)
 
     def due_compaction(self) -> Plan | NoPlan:
         """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""

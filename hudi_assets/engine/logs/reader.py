@@ -1,4 +1,4 @@
-"""Log files as records, and as the little that selection needs to know of them.
+"""Log files as records.
 
 Reading follows org.apache.hudi.common.table.log.AbstractHoodieLogRecordReader: blocks of instants that
 are not committed are passed over; a rollback block removes its target's blocks read before it; a corrupt
@@ -21,24 +21,18 @@ import pyarrow.parquet as pq
 from hudi_assets.engine.avro import codec as avro_codec
 from hudi_assets.engine.avro import project as avro_project
 from hudi_assets.engine.avro.schema import META_COLUMNS
-from hudi_assets.engine.compaction.strategy import LogSummary
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.event_time.units import EventTimeUnit, join_ranges, range_of
 from hudi_assets.engine.logs import delete_codec
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, read_blocks, read_headers
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, read_headers
 from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import (
     IS_DELETED,
     KEY,
-    Deletes,
     LogRecords,
     Rows,
-    deletes_in_commit_order,
-    head_columns,
     size_of,
 )
 from hudi_assets.engine.merging.winners import Flags
-from hudi_assets.engine.model import EventTimeRange
 from hudi_assets.engine.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -148,7 +142,7 @@ def _look_at(block: LogBlock, path: str, committed: CommittedInstants, found: Fo
         found.corrupt += 1
         log.warning("%s: skipped a corrupt block: %s", path, block.problem)
         return
-    _refuse_unsupported(block, path)
+    refuse_unsupported(block, path)
     if block.type is BlockType.COMMAND:
         found.rollbacks += 1
         target = block.target_instant_time
@@ -180,7 +174,8 @@ def _refuse_framed(block: LogBlock, path: str) -> None:
         )
 
 
-def _refuse_unsupported(block: LogBlock, path: str) -> None:
+def refuse_unsupported(block: LogBlock, path: str) -> None:
+    """Refuse a block of a kind that is not read, by name."""
     if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
         raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.", where=path)
     for key, words in (
@@ -338,61 +333,8 @@ def _avro_schema(block: LogBlock) -> str:
     return block.schema
 
 
-# ------------------------------------------------------------------------------- summaries of log files
-
-
-def scan_summary(
-    storage: Storage, path: str, column: str, unit: EventTimeUnit, ordering: str, schema: pa.Schema
-) -> LogSummary:
-    """Read a log file's event times from its data. Blocks of any instant count: that can only widen."""
-    ranges: list[EventTimeRange] = []
-    deletes = rollbacks = 0
-    for block in read_blocks(storage.read(path)):
-        if block.framed:
-            return LogSummary(None, None, None, reason=f"the block at byte {block.offset} is damaged")
-        if block.is_corrupt:
-            continue
-        _refuse_unsupported(block, path)
-        if block.type is BlockType.COMMAND:
-            rollbacks += 1
-            continue
-        records = block_records(block, schema, ordering, path, (*head_columns(ordering), column))
-        if _is_applied(block):
-            deletes += count_deleted(records.table) if isinstance(records, Rows) else len(records.keys)
-        elif isinstance(records, Rows):
-            deletes += count_deleted(records.table)
-            if deletes_in_commit_order(records.table, ordering):
-                ranges.append(EventTimeRange(None, None, f"{path} has deletes in commit order"))
-            ranges.append(range_of(records.table.column(column), unit, path))
-        elif len(records.keys):
-            deletes += len(records.keys)
-            ranges.append(_delete_range(records, column == ordering, unit, path))
-    if not ranges:
-        # Nothing in it can be stale: command blocks alone, or deletes that were merged already.
-        return LogSummary(None, None, deletes, rollbacks, f"{path} holds no record", records=0)
-    covered = join_ranges(ranges)
-    return LogSummary(covered.min, covered.max, deletes, rollbacks, covered.reason)
-
-
-def _is_applied(block: LogBlock) -> bool:
-    return block.schema is not None and APPLIED_PROPERTY in block.schema
-
-
-def _delete_range(records: Deletes, by_event_time: bool, unit: EventTimeUnit, path: str) -> EventTimeRange:
-    if not by_event_time:
-        return EventTimeRange(None, None, f"{path} has deletes without event time")
-    return range_of(records.ordering, unit, path)
-
-
 def count_deleted(table: pa.Table) -> int:
     """Rows that are deletes by `_hoodie_is_deleted`."""
     if IS_DELETED not in table.schema.names:
         return 0
     return sum(1 for flag in table.column(IS_DELETED).to_pylist() if flag)
-
-
-def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
-    """Every data block's event-time column (as written) of one log file; deletes have none."""
-    for block in read_blocks(storage.read(path)):
-        if block.is_data and not _is_applied(block):
-            yield data_block_table(block, [column]).column(column)

@@ -136,11 +136,14 @@ def _is_default(order: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray
     return pc.is_null(order)
 
 
-def deletes_in_commit_order(table: pa.Table, ordering: str) -> bool:
-    """True where a row is a delete, by `_hoodie_is_deleted`, without an ordering value to compare."""
-    if IS_DELETED not in table.schema.names or not ordering:
-        return False
-    return bool((_deleted(table) & flags_of(_is_default(table.column(ordering)))).any())
+def barriers_of(records: LogRecords, ordering: str) -> Flags:
+    """The records of a block that are deletes without an ordering value to compare: deletes in commit order."""
+    if isinstance(records, Deletes):
+        return flags_of(_is_default(records.ordering))
+    deleted = _deleted(records.table)
+    if not ordering or not deleted.any():
+        return np.zeros(len(deleted), np.bool_)
+    return deleted & flags_of(_is_default(records.table.column(ordering)))
 
 
 def _chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -51,6 +51,7 @@ QUERY_GRACE: Final = "hudi_assets.query.grace"
 HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
 METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
+DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
@@ -61,7 +62,7 @@ _MAKES_THE_TABLE: Final = frozenset(
 )
 _OWN_SETTINGS: Final = frozenset(
     {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
-    | {QUERY_GRACE, METADATA_SWITCH_OFF}
+    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME}
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
@@ -70,6 +71,7 @@ _CHOICES: Final = {
     CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
     LOG_BLOCK_FORMAT: ("parquet", "avro"),
     METADATA_SWITCH_OFF: ("true", "false"),
+    DELETES_EVENT_TIME: ("latency", "commit"),
 }
 
 
@@ -120,6 +122,11 @@ class TableConfig:
     def executor(self) -> str:
         """Who executes compactions: "native" (this project) or "hudi" (Apache Hudi's Spark bundle)."""
         return self.properties.get(EXECUTOR, NATIVE).lower()
+
+    @property
+    def deletes_count_at_commit(self) -> bool:
+        """True where a delete without event time counts as an event of its commit's time: the owner's word."""
+        return self.properties.get(DELETES_EVENT_TIME, "").lower() == "commit"
 
     @property
     def ordered_by_event_time(self) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import io
 import math
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,12 @@ from hudi_assets.engine.avro import project as avro_project
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.event_time.units import EventTimeUnit, range_of, to_micros
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, with_min_event_time
+from hudi_assets.engine.logs.block_times import BlockTimes, with_block_times
+from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.logs.delete_codec import DeleteRecord, encode_deletes
-from hudi_assets.engine.logs.reader import count_deleted
-from hudi_assets.engine.merging.delete_records import delete_records
-from hudi_assets.engine.merging.merge import KEY, deletes_in_commit_order
+from hudi_assets.engine.logs.summaries import times_of
+from hudi_assets.engine.merging.delete_records import as_deletes, delete_records
+from hudi_assets.engine.merging.merge import KEY, Deletes, Rows
 from hudi_assets.engine.model import EventTimeRange, MergeMode
 from hudi_assets.engine.schema.distinct import dictionary_columns
 from hudi_assets.engine.schema.required import with_stand_ins
@@ -74,6 +75,7 @@ class WriteSpec:
     targets: Mapping[tuple[str, int], Target]  # (partition, bucket) →
     watermark_ms: int | None
     freshness_ms: int | None
+    clock_ms: int | None = None
 
     def target(self, partition: str, bucket: int) -> Target:
         known = self.targets.get((partition, bucket))
@@ -225,15 +227,16 @@ def _write_log(
     covered = replaced or range_of(rows.column(spec.column), spec.unit, "this write")
     late = count_late(rows.column(spec.column), spec)
     rows = _latest_per_key(rows, spec)
-    if deletes_in_commit_order(rows, spec.config.ordering_field):
+    times = _times(Rows(rows), spec, covered)
+    if times.undated_deletes:
         covered = _COMMIT_ORDER
-    block = encode_data_block(rows, spec.avro_schema, spec.instant, covered, spec.config.log_block_format)
+    block = encode_data_block(rows, spec.avro_schema, spec.instant, times, spec.config.log_block_format)
     stat = _put_log(spec, partition, target, number, token, block)
     stat = stat._replace(
         num_writes=len(rows),
         num_inserts=len(rows) if target.is_new else 0,
         num_updates=0 if target.is_new else len(rows),
-        num_deletes=count_deleted(rows),
+        num_deletes=times.deletes,
         min_event_time=covered.min,
         max_event_time=covered.max,
     )
@@ -247,15 +250,28 @@ def count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
     return pc.sum(pc.less_equal(to_micros(event_times, spec.unit), spec.freshness_ms * 1000)).as_py() or 0
 
 
-def encode_data_block(rows: pa.Table, avro: str, instant: str, covered: EventTimeRange, block_format: str) -> bytes:
-    """A data block in Parquet or Avro, with the minimum event time in its SCHEMA header."""
-    schema = with_min_event_time(avro, covered.min) if covered.min is not None else avro
-    header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
+def _times(records: Rows | Deletes, spec: WriteSpec, covered: EventTimeRange) -> BlockTimes:
+    """What a block's header says; `covered`: the range of what came, also of records that it does not hold."""
+    times = times_of(records, spec.column, spec.unit, spec.config.ordering_field)
+    if covered.known:
+        times = replace(times, low=covered.min, high=covered.max)
+    return replace(times, clock_ms=spec.clock_ms)
+
+
+def encode_data_block(rows: pa.Table, avro: str, instant: str, times: BlockTimes, block_format: str) -> bytes:
+    """A data block in Parquet or Avro, with its records' event times in its SCHEMA header."""
+    header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: with_block_times(avro, times, instant)}
     if block_format == "avro":
         return encode_block(BlockType.AVRO_DATA, header, avro_codec.encode_records(rows, avro))
     out = io.BytesIO()
     pq.write_table(with_stand_ins(rows), out, compression="zstd", use_dictionary=dictionary_columns(rows))
     return encode_block(BlockType.PARQUET_DATA, header, out.getvalue())
+
+
+def encode_delete_block(deletes: Sequence[DeleteRecord], avro: str, instant: str, times: BlockTimes) -> bytes:
+    """A delete block, with its records' event times in its SCHEMA header."""
+    header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: with_block_times(avro, times, instant)}
+    return encode_block(BlockType.DELETE, header, encode_deletes(deletes))
 
 
 def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes) -> WriteStat:
@@ -313,21 +329,22 @@ def _greatest_per_key(records: Iterable[DeleteRecord]) -> dict[str, DeleteRecord
 def delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows: pa.Table) -> Written:
     ordering = spec.config.ordering_field
     keys = rows.column(KEY).to_pylist()
-    covered = _COMMIT_ORDER
+    came = _COMMIT_ORDER  # of those with an event time
     late = 0
     records = [DeleteRecord(key, partition) for key in keys]
     if ordering in rows.schema.names:
         field = spec.schema.field(ordering)
         column = avro_project.project(rows.select([ordering]), pa.schema([field])).column(ordering)
         records = delete_records(keys, partition, column)
-        if ordering == spec.column and not any(record.natural_order for record in records):
-            covered = range_of(column, spec.unit, "this write")
-            late = count_late(column, spec)
+        if ordering == spec.column:
+            dated = column.filter(pa.array([not record.natural_order for record in records], pa.bool_()))
+            came = range_of(dated, spec.unit, "this write")
+            late = count_late(dated, spec)
     # As with rows: an exact split may lie between two deletes of a key.
     last = records if spec.config.merging.exact_split else list(_greatest_per_key(records).values())
-    content = encode_deletes(last)
-    header = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: spec.avro_schema}
-    block = encode_block(BlockType.DELETE, header, content)
+    times = _times(as_deletes(last, spec.schema.field(ordering).type if ordering else None), spec, came)
+    covered = _COMMIT_ORDER if times.undated_deletes else came
+    block = encode_delete_block(last, spec.avro_schema, spec.instant, times)
     stat = _put_log(spec, partition, target, 0, token, block)
     stat = stat._replace(num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
     return Written(stat, late)

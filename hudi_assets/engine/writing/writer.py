@@ -291,6 +291,7 @@ class Writer:
             targets=_targets(state, instant),
             watermark_ms=None if latency is None else now - latency,
             freshness_ms=freshness.freshness,
+            clock_ms=clock_ms,
         )
 
     def _work(self, state: TableState, operation: str) -> _Work:

@@ -1,0 +1,122 @@
+"""Records without event time: what their commit says of when they happened.
+
+A delete without ordering value (SQL DELETE, `operation=delete`) has no event time, nor has a row whose column is null.
+But the watermark believes that every event is committed at most a data latency after it happened. By the same word,
+what was committed at c happened at c less the data latency or later. That bound stands for the event time that is
+missing: in the freshness, and in the selection of log files. An owner who says that a delete counts at its commit makes
+it c itself.
+
+c is the request of the commit, its instant: the watermark is counted back from the oldest unfinished request too, and a
+write's records were there when it was completed, which is later. In a replayed stream it is the commit's clock time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.event_time.summary import Bound, Since, Summaries, Undated
+from hudi_assets.engine.event_time.units import Latency, duration, iso
+from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
+from hudi_assets.engine.state import TableState
+from hudi_assets.engine.timeline.instants import WRITES, format_instant, instant_ms
+
+_SECONDS: Final = 14
+_HOUR_MS: Final = 3_600_000
+
+
+def bounded_summaries(state: TableState, given: Latency | None = None) -> Summaries:
+    """The table's summaries, with bounds for log files whose records have no event time.
+
+    `given`: the data latency of this call, in place of the table's own.
+    """
+    undated = {path: s for path, s in state.summaries.items() if s.undated is not None}
+    if not undated:
+        return state.summaries
+    bounds = _Bounds(state, data_latency_ms(state, given))
+    return {**state.summaries, **{path: s._replace(bound=bounds.of(s.undated)) for path, s in undated.items()}}
+
+
+def bounds_used(logs: Iterable[LogFile], summaries: Summaries, latency_ms: int | None) -> tuple[CommitBound, ...]:
+    """By which rule, for how many log files and from when on the bounds of these stand."""
+    found: dict[BoundRule, list[int]] = {}
+    for log in logs:
+        bound = summaries[log.path].bound
+        if bound is not None:
+            found.setdefault(bound.rule, []).append(bound.at)
+    return tuple(
+        CommitBound(rule, latency_ms if rule is BoundRule.LATENCY else None, len(found[rule]), min(found[rule]))
+        for rule in sorted(found)
+    )
+
+
+def bound_in_words(bound: CommitBound) -> str:
+    """E.g. `2 log files with records without event time: commit less data latency (2 h), 2026-01-01T10:00:00Z`."""
+    files = "1 log file" if bound.log_files == 1 else f"{bound.log_files} log files"
+    latency = "" if bound.data_latency is None else f" ({duration(bound.data_latency)})"
+    return f"{files} with records without event time: {bound.rule}{latency}, {iso(bound.min_event_time)}"
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    state: TableState
+    latency_ms: int | None
+
+    def of(self, undated: Undated | None) -> Bound | None:
+        """The bound for a whole log file, or None where one of its records may have happened at any time."""
+        if undated is None:
+            return None
+        found = []
+        if undated.rows is not None:
+            found.append(self._less_latency(undated.rows))
+        if undated.deletes is not None:
+            at_commit = self.state.config.deletes_count_at_commit
+            found.append(self._at_commit(undated.deletes) if at_commit else self._less_latency(undated.deletes))
+        known = [bound for bound in found if bound is not None]
+        if len(known) < len(found):
+            return None
+        lowest = min(known)
+        return lowest if undated.low is None else lowest._replace(at=min(lowest.at, undated.low))
+
+    def _less_latency(self, since: Since) -> Bound | None:
+        at = self._committed_ms(since)
+        if at is None or self.latency_ms is None:
+            return None
+        return Bound(at - self.latency_ms, BoundRule.LATENCY)
+
+    def _at_commit(self, since: Since) -> Bound | None:
+        at = self._committed_ms(since)
+        return None if at is None else Bound(at, BoundRule.COMMIT)
+
+    def _committed_ms(self, since: Since) -> int | None:
+        if self.state.config.clock == "system":
+            return requested_ms(since.instant, self.state.config.timezone)
+        return since.clock_ms if since.clock_ms is not None else self._clock_times.get(since.instant)
+
+    @cached_property
+    def _clock_times(self) -> Mapping[str, int]:
+        """Of commits on the active timeline: older log files of ours do not say."""
+        found = {}
+        for instant in self.state.timeline.completed(*WRITES):
+            clock_ms = self.state.commit(instant).clock_time
+            if clock_ms is not None:
+                found[instant.timestamp] = clock_ms
+        return found
+
+
+def requested_ms(instant: str, timezone: str) -> int | None:
+    """The earliest time, epoch ms, that an instant can stand for; None where it is no time at all."""
+    try:
+        ms = instant_ms(instant, timezone)
+    except CorruptTable:
+        return None
+    if ms <= 0:
+        return None
+    ms -= ms % 1000 if len(instant) == _SECONDS else 0
+    # The hour that comes twice when daylight saving ends: the first of the two.
+    earlier = format_instant(ms - _HOUR_MS, timezone)
+    return ms - _HOUR_MS if earlier.startswith(instant) else ms

@@ -1,0 +1,129 @@
+"""What selection needs to know of a log file: from its blocks' headers, or where those do not say, its records."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.event_time.summary import LogSummary, Since, Undated
+from hudi_assets.engine.event_time.units import EventTimeUnit, range_of
+from hudi_assets.engine.logs.block_times import BlockTimes, block_times, stated_minimum
+from hudi_assets.engine.logs.codec import BlockType, LogBlock, read_headers
+from hudi_assets.engine.logs.reader import (
+    APPLIED_PROPERTY,
+    StoredBlock,
+    count_deleted,
+    data_block_table,
+    refuse_unsupported,
+)
+from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, barriers_of, head_columns
+from hudi_assets.engine.merging.winners import flags_of
+from hudi_assets.engine.storage import Storage
+
+
+def scan_summary(
+    storage: Storage, path: str, column: str, unit: EventTimeUnit, ordering: str, schema: pa.Schema
+) -> LogSummary:
+    """A log file's event times. Blocks of any instant count: that can only widen.
+
+    The content of a block is read only where its header does not tell: in files of other writers, and of older ones.
+    """
+    found: list[tuple[LogBlock, BlockTimes]] = []
+    deletes = rollbacks = 0
+    for block in _headers(storage, path):
+        if block.framed:
+            return LogSummary(None, None, None, reason=f"the block at byte {block.offset} is damaged")
+        if block.is_corrupt:
+            continue
+        refuse_unsupported(block, path)
+        if block.type is BlockType.COMMAND:
+            rollbacks += 1
+            continue
+        times = block_times(block, f"{column}:{unit}")
+        if times is None:
+            stored = StoredBlock(path, block)
+            records = stored.records(storage, schema, ordering, (*head_columns(ordering), column))
+            times = _times_of(records, block, column, unit, ordering)
+        deletes += times.deletes
+        if not is_applied(block):
+            found.append((block, times))
+    return _summary(path, found, deletes, rollbacks)
+
+
+def _headers(storage: Storage, path: str) -> Iterator[LogBlock]:
+    return read_headers(functools.partial(storage.read_at, path), storage.size(path))
+
+
+def is_applied(block: LogBlock) -> bool:
+    """True for deletes that were merged into the base file already (see `residue`)."""
+    return block.schema is not None and APPLIED_PROPERTY in block.schema
+
+
+def _times_of(records: LogRecords, block: LogBlock, column: str, unit: EventTimeUnit, ordering: str) -> BlockTimes:
+    """A block's event times by its records; by what older headers say of rows that were beaten too."""
+    times = times_of(records, column, unit, ordering)
+    stated = stated_minimum(block, f"{column}:{unit}")
+    if stated is None or times.low is None or stated >= times.low:
+        return times
+    return replace(times, low=stated)
+
+
+def times_of(records: LogRecords, column: str, unit: EventTimeUnit, ordering: str) -> BlockTimes:
+    """What the records of a block say of their event times."""
+    barriers = barriers_of(records, ordering)
+    if isinstance(records, Rows):
+        values, deletes = records.table.column(column), count_deleted(records.table)
+    else:
+        count = len(records.keys)
+        values = records.ordering if column == ordering else pa.nulls(count, records.ordering.type)
+        deletes = count
+    undated = flags_of(pc.is_null(values))
+    # A delete in commit order counts as one without event time, whatever its row says.
+    gone = undated | barriers if isinstance(records, Deletes) else barriers
+    covered = range_of(values.drop_null(), unit, "the block") if len(undated) > undated.sum() else None
+    return BlockTimes(
+        f"{column}:{unit}",
+        covered.min if covered else None,
+        covered.max if covered else None,
+        deletes=deletes,
+        barriers=int(barriers.sum()),
+        undated_rows=int((undated & ~gone).sum()),
+        undated_deletes=int(gone.sum()),
+    )
+
+
+def _summary(path: str, found: Sequence[tuple[LogBlock, BlockTimes]], deletes: int, rollbacks: int) -> LogSummary:
+    lows = [times.low for _, times in found if times.low is not None]
+    highs = [times.high for _, times in found if times.high is not None]
+    low, high = min(lows, default=None), max(highs, default=None)
+    rows = _since([(block, times) for block, times in found if times.undated_rows])
+    gone = _since([(block, times) for block, times in found if times.undated_deletes])
+    barriers = sum(times.barriers for _, times in found)
+    if rows is None and gone is None:
+        if low is None:
+            # Nothing in it can be stale: command blocks alone, or deletes that were merged already.
+            return LogSummary(None, None, deletes, rollbacks, f"{path} holds no record", records=0)
+        return LogSummary(low, high, deletes, rollbacks)
+    undated_rows = sum(times.undated_rows for _, times in found)
+    reason = f"{path} has {undated_rows} records without event time" if rows else f"{path} has deletes without one"
+    return LogSummary(None, None, deletes, rollbacks, reason, barriers=barriers, undated=Undated(rows, gone, low, high))
+
+
+def _since(blocks: Sequence[tuple[LogBlock, BlockTimes]]) -> Since | None:
+    """The oldest of these blocks; its clock time, where each of them states one, is the earliest."""
+    if not blocks:
+        return None
+    clocks = [times.clock_ms for _, times in blocks if times.clock_ms is not None]
+    return Since(min(block.instant_time for block, _ in blocks), min(clocks) if len(clocks) == len(blocks) else None)
+
+
+def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
+    """Every data block's event-time column (as written) of one log file; deletes have none."""
+    for block in _headers(storage, path):
+        if block.is_data and not is_applied(block):
+            content = storage.read_at(path, block.content_offset, block.content_size)
+            yield data_block_table(replace(block, content=content), [column]).column(column)
