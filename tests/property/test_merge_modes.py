@@ -25,10 +25,11 @@ from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
 from hudi_assets.engine.model import BoundRule, FileSlice, LogFile, MergeMode, Operation
 from tests.held_slice import HeldSlice
 
-EVENT_TIME, COMMIT_TIME, OVERWRITE = (
+EVENT_TIME, COMMIT_TIME, OVERWRITE, EVENT_TIME_0X = (
     MergeMode.EVENT_TIME_ORDERING,
     MergeMode.COMMIT_TIME_ORDERING,
     MergeMode.OVERWRITE_WITH_LATEST,
+    MergeMode.EVENT_TIME_ORDERING_0X,
 )
 Kind = Literal["row", "deleted row", "delete"]
 
@@ -83,6 +84,21 @@ def loop_commit_time(base: dict[str, Record], records: list[Record], int32: bool
 
 def loop_overwrite(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
     """The log records among themselves first; what wins there replaces the base row."""
+    return {**base, **loop_of_log_records(records, int32)}
+
+
+def loop_event_time_0x(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
+    """The log records as above; a row that wins there may lose to the base row, a delete block's delete never."""
+    state = dict(base)
+    for key, new in loop_of_log_records(records, int32).items():
+        old = base.get(key)
+        if old is None or new.kind == "delete" or _rank(new) >= _rank(old):
+            state[key] = new
+    return state
+
+
+def loop_of_log_records(records: list[Record], int32: bool) -> dict[str, Record]:
+    """HoodieMergedLogRecordScanner of Hudi 0.15."""
     log: dict[str, Record] = {}
     for new in records:
         old = log.get(new.key)
@@ -93,10 +109,15 @@ def loop_overwrite(base: dict[str, Record], records: list[Record], int32: bool) 
                 log[new.key] = new
         elif old.kind == "delete" or _rank(old) <= _rank(new):
             log[new.key] = new
-    return {**base, **log}
+    return log
 
 
-LOOPS = {EVENT_TIME: loop_event_time, COMMIT_TIME: loop_commit_time, OVERWRITE: loop_overwrite}
+LOOPS = {
+    EVENT_TIME: loop_event_time,
+    COMMIT_TIME: loop_commit_time,
+    OVERWRITE: loop_overwrite,
+    EVENT_TIME_0X: loop_event_time_0x,
+}
 Shown = set[tuple[str, int | None, int]]
 
 
@@ -268,8 +289,9 @@ def test_examples_that_apache_hudi_gave() -> None:
         Record("a", 15, "row", 3), Record("c", 3, "row", 3), Record("d", 15, "delete", 3), Record("e", 15, "row", 3),
         Record("g", 5, "row", 3), Record("h", 20, "row", 3), Record("k", 7, "row", 3), Record("z", 5, "row", 3),
     ]  # fmt: skip
-    # 0.15.0's answer for the overwriting payload, 1.2.0's for the other two.
+    # 0.15.0's answers for the overwriting payload and the default one, 1.2.0's for the other two.
     expected = {
+        EVENT_TIME_0X: "a20.1 b10.0 c10.0 d20.1 e15.3 g10.0 h20.3 i10.0 j10.1 k10.0 z5.3",
         OVERWRITE: "a20.1 b5.1 c5.1 d20.1 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
         COMMIT_TIME: "a15.3 b5.1 c3.3 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
         # g: Hudi merges the log records first, so its base row comes back; a compaction between would end that.
@@ -278,6 +300,24 @@ def test_examples_that_apache_hudi_gave() -> None:
     for mode, text in expected.items():
         rows = rows_of(merged(table_of(base), [first, second, third], mode))
         assert " ".join(sorted(f"{k}{ts}.{v}" for k, ts, v in rows)) == text, mode
+
+
+@pytest.mark.parametrize("mode", [OVERWRITE, EVENT_TIME_0X])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.date32(), pa.decimal128(24, 3), pa.int64(), pa.float32(), pa.timestamp("us")]
+)
+def test_hudi_0_x_compares_no_text_date_or_decimal_of_a_delete_block(mode: MergeMode, kind: pa.DataType) -> None:
+    schema = schema_of(False)
+    schema = schema.set(1, pa.field("ts", kind))
+
+    def values(*numbers: int) -> pa.Array:
+        given = pa.array(numbers, pa.int32() if kind == pa.date32() else pa.int64())
+        return given.cast(kind)
+
+    rows = Rows(pa.table([["a", "b"], values(2, 2), [1, 1], [None, None]], schema=schema))
+    deletes = Deletes(pa.array(["a", "b"]), values(1, 3))
+    left = merge(None, [rows, deletes], "ts", schema, mode)["_hoodie_record_key"].to_pylist()
+    assert left == ([] if kind in (pa.string(), pa.date32(), pa.decimal128(24, 3)) else ["a"])
 
 
 # ------------------------------------------------------------------------------------------- partial merges
@@ -348,6 +388,31 @@ def parted(
     by_event_time=True,
     bounds=[None, 1],
 )
+@example(  # merged alone, a4 becomes a base row, which as 0.x merges the delete ends
+    base={},
+    logs=[[Record("a", 4, "row", 1), Record("b", 1, "row", 2)], [Record("a", 3, "delete", 3)]],
+    threshold=1,
+    by_event_time=True,
+    bounds=[],
+)
+@example(  # as 0.x merges, the row after the delete is compared with the base row, which the delete would have ended
+    base={"a": Record("a", 5, "row", 0)},
+    logs=[[Record("a", 1, "delete", 1)], [Record("a", 3, "row", 2)]],
+    threshold=1,
+    by_event_time=True,
+    bounds=[],
+)
+@example(  # as 0.x merges, the row after the remaining delete is compared with the base row that a4 became
+    base={},
+    logs=[
+        [Record("a", 4, "row", 1), Record("b", 1, "row", 2)],
+        [Record("a", 5, "delete", 3)],
+        [Record("a", 3, "row", 4)],
+    ],
+    threshold=1,
+    by_event_time=True,
+    bounds=[],
+)
 @given(
     base=bases(nulls=False),
     logs=logs_of(),
@@ -378,6 +443,18 @@ def test_overwrite_with_latest_is_parted_where_ranges_allow_it() -> None:
     assert parted(late, 2, OVERWRITE, by_event_time=True) == (late, [])
     assert parted(logs, 2, OVERWRITE, by_event_time=False) == (logs, [])
     assert parted(logs, 1, OVERWRITE, by_event_time=True) == ([], logs)
+
+
+def test_as_hudi_0_x_merges_slices_are_parted_where_deletes_allow_it() -> None:
+    rows = [[Record("a", 2, "row", 1)], [Record("a", 1, "row", 2)], [Record("b", 4, "delete", 3)]]
+    assert parted(rows, 1, EVENT_TIME_0X, by_event_time=True) == (rows[1:2], rows[:1] + rows[2:])
+    assert parted(rows, 4, EVENT_TIME_0X, by_event_time=True) == (rows, [])
+    late = [
+        [Record("a", 2, "row", 1), Record("b", 1, "row", 1)],
+        [Record("c", 2, "row", 2)],
+        [Record("a", 1, "delete", 3)],
+    ]
+    assert parted(late, 1, EVENT_TIME_0X, by_event_time=True) == (late, [])
 
 
 def test_commit_time_ordering_takes_the_prefix_whatever_is_deleted() -> None:

@@ -13,6 +13,9 @@ KEEPING = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True, keeps_tom
 COMMIT_TIME = MergeRule(MergeMode.COMMIT_TIME_ORDERING, by_event_time=False)
 
 
+AS_0_X = MergeRule(MergeMode.EVENT_TIME_ORDERING_0X, by_event_time=True)
+
+
 def log(low: int, high: int, *, rollbacks: int = 0) -> LogSummary:
     return LogSummary(low, high, 0, rollbacks)
 
@@ -48,3 +51,36 @@ def test_an_index_that_looks_in_base_files_allows_no_lost_key(mode: MergeMode, k
         assert close([first, *later], [True, False, False], rule) == [True, True, True]
     # What remains may delete.
     assert close([plain, LogSummary(5, 6, 1)], [True, False], rule) == [True, False]
+
+
+def deleting(low: int | None, high: int | None) -> LogSummary:
+    return LogSummary(low, high, 1)
+
+
+@pytest.mark.parametrize(
+    ("logs", "selected", "taken"),
+    [
+        # Without deletes 0.x and 1.x merge alike: an earlier log file may stay.
+        ([log(5, 6), log(1, 2), log(7, 8)], [False, True, False], [False, True, False]),
+        # A remaining row after a merged delete would have brought the base row back.
+        ([deleting(1, 2), log(5, 6)], [True, False], [True, True]),
+        ([LogSummary(1, 2, None), log(5, 6)], [True, False], [True, True]),
+        # A remaining delete below what was merged would end it, where it loses to a log record.
+        ([log(1, 6), deleting(5, 7)], [True, False], [True, True]),
+        ([log(1, 6), deleting(None, None)], [True, False], [True, True]),
+        ([log(1, 5), deleting(5, 7)], [True, False], [True, False]),
+        # A row after a remaining delete is compared with the base row.
+        ([log(1, 5), deleting(6, 7), log(4, 9)], [True, False, False], [True, True, True]),
+        ([log(1, 5), log(4, 9), deleting(6, 7)], [True, False, False], [True, False, False]),
+        # A row that is due after a remaining delete would be the base row that it ends.
+        ([deleting(5, 6), log(1, 2)], [False, True], [True, True]),
+    ],
+)
+def test_deletes_as_hudi_0_x_merges_them(logs: list[LogSummary], selected: list[bool], taken: list[bool]) -> None:
+    assert close(logs, selected, AS_0_X) == taken
+
+
+def test_deletes_as_hudi_0_x_merges_them_with_another_ordering_field() -> None:
+    by_seq = MergeRule(MergeMode.EVENT_TIME_ORDERING_0X, by_event_time=False)
+    assert close([log(1, 2), log(5, 6)], [True, False], by_seq) == [True, False]
+    assert close([log(1, 2), deleting(5, 6)], [True, False], by_seq) == [True, True]

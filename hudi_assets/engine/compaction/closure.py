@@ -54,7 +54,7 @@ class MergeRule:
 
 def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
     """The selection, enlarged as far as it must be. `known` is in log order; at least one file is selected."""
-    if rule.mode is MergeMode.EVENT_TIME_ORDERING and rule.by_event_time:
+    if rule.mode.compares_base_rows and rule.by_event_time:
         closed = _close_ranges(known, selected)
     else:
         closed = _close_prefix(selected)
@@ -93,6 +93,8 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
         # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
         return True
+    if rule.mode is MergeMode.EVENT_TIME_ORDERING_0X:
+        return any(s.deletes != 0 for s in taken) or _a_remaining_delete_may_decide_otherwise(known, selected, rule)
     # A delete in commit order needs no tombstone: what came before it is taken, what comes after it wins anyway.
     deleting = [s for s in taken if s.deletes != s.barriers]
     if not deleting and rule.mode is not MergeMode.OVERWRITE_WITH_LATEST:
@@ -105,3 +107,20 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
         return False
     # A merged delete leaves no base row. With another ordering field, event times do not say which records it beats.
     return any(not rule.by_event_time or s.deletes is None or s.highest >= lowest for s in deleting)
+
+
+def _a_remaining_delete_may_decide_otherwise(
+    known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule
+) -> bool:
+    """As Hudi 0.x merges: a delete ends a base row, and may lose to a log record; the row after it beats it always.
+
+    So from the first remaining delete on nothing may be taken, and nothing lie below what is taken. A merged delete
+    leaves no row, where a remaining row after it would bring the base row back: that takes the whole slice.
+    """
+    first = next((i for i, s in enumerate(known) if not selected[i] and s.deletes != 0), None)
+    if first is None:
+        return False
+    if not rule.by_event_time or any(selected[first:]):
+        return True
+    highest = max(s.highest for s in compress(known, selected))
+    return any(s.lowest < highest for s in known[first:])

@@ -28,7 +28,7 @@ from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows
 from hudi_assets.engine.merging.winners import Flags, Head, flags_of
 from hudi_assets.engine.model import EventTimeRange, MergeMode, Operation
 from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
+from hudi_assets.engine.settings.merging import EXACT_SPLIT, MERGE_RULES, RULES_1_X, TABLE_SERVICES
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline import compaction_plan
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
@@ -84,6 +84,9 @@ def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: L
             f"{EXACT_SPLIT} needs {MergeMode.EVENT_TIME_ORDERING} on the event-time field; this table has "
             f"{config.merging.mode} on {config.ordering_field or 'no field'}.",
             where=where,
+            hint=f"Where Hudi 1.x reads the table, state {MERGE_RULES}={RULES_1_X}."
+            if config.merging.mode is MergeMode.EVENT_TIME_ORDERING_0X
+            else None,
         )
     if unit is EventTimeUnit.ISO:
         raise InvalidInput(f"{EXACT_SPLIT} needs event times that sort as they are written, not text.", where=where)

@@ -6,9 +6,12 @@ EVENT_TIME_ORDERING (DefaultHoodieRecordPayload; Hudi 1.2's EventTimeRecordMerge
   before it, and anything after it wins;
 - a row whose `_hoodie_is_deleted` is true is a delete with that row's ordering value.
 COMMIT_TIME_ORDERING: the last record in log order wins, whatever it is.
-OVERWRITE_WITH_LATEST (OverwriteWithLatestAvroPayload as Hudi 0.15 has it): among log records the greater
+OVERWRITE_WITH_LATEST (OverwriteWithLatestAvroPayload as Hudi 0.x has it): among log records the greater
 ordering value, of equal ones the later; a row after a delete block's delete always wins, a delete loses to a
 row before it with a greater ordering value. What wins among the log records replaces the base row.
+EVENT_TIME_ORDERING_0X (DefaultHoodieRecordPayload as Hudi 0.x has it): the same among log records. A row that wins
+there is compared with the base row, of equal ones the log's wins; a delete block's delete ends the base row
+whatever its ordering value.
 
 A null ordering value in a data row loses against any other. `docs/merge.md` says what was tried.
 """

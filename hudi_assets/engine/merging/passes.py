@@ -149,7 +149,7 @@ class SliceMerge:
             return
         decided = self._decided
         winners = find_winners(heads, self.mode)
-        compared = [self.ordering] if self.mode is MergeMode.EVENT_TIME_ORDERING else []
+        compared = [self.ordering] if self.mode.compares_base_rows else []
         replaced, beaten = [], [np.empty(0, np.int64)]
         for rows in self._base([KEY, *compared]):
             matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None)

@@ -121,7 +121,11 @@ def find_winners(heads: Sequence[Head], mode: MergeMode) -> Winners:
         won = _last(numbers, len(keys), np.arange(len(numbers)))
     else:
         from_rows = np.repeat([h.from_rows for h in heads], [len(h) for h in heads])
-        won = _overwrite_with_latest(numbers, len(keys), _ranks(ordering), from_rows, barrier)
+        if not _compared_by_0_x(ordering.type):
+            barrier = barrier | ~from_rows
+        won = _fold_as_0_x(numbers, len(keys), _ranks(ordering), from_rows, barrier)
+        if mode.compares_base_rows:
+            barred = ~from_rows[won]  # a delete block's delete has no row that 0.x could compare with the base row
     return Winners(
         keys=keys,
         ordering=ordering.take(pa.array(won)),
@@ -130,6 +134,11 @@ def find_winners(heads: Sequence[Head], mode: MergeMode) -> Winners:
         barrier=barrier[won],
         barred=barred,
     )
+
+
+def _compared_by_0_x(type_: pa.DataType) -> bool:
+    """False where a delete block's value and a row's, raw from Avro, are of two Java classes: then the delete wins."""
+    return not (pa.types.is_string(type_) or pa.types.is_date(type_) or pa.types.is_decimal(type_))
 
 
 def dead_places(heads: Sequence[Head]) -> Places:
@@ -203,7 +212,7 @@ def _by_event_time(
     return _greatest(numbers, keys, ranks, records[records >= last[numbers]]), last > _NONE
 
 
-def _overwrite_with_latest(
+def _fold_as_0_x(
     numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], from_rows: Flags, barrier: Flags
 ) -> npt.NDArray[np.int64]:
     """Keys with deletes from delete blocks are folded one record after the other: a delete can end a comparison."""

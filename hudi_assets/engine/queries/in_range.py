@@ -137,8 +137,7 @@ def _ordering_bounds(
             yield None if footer is None else footer_bounds(footer, reader.ordering, kind)
         elif stored.block.is_data:
             yield None
-    # Only with event-time ordering can a base row win against a log record.
-    if base_file and reader.mode is MergeMode.EVENT_TIME_ORDERING:
+    if base_file and reader.mode.compares_base_rows:
         yield footer_bounds(reader.base_footer(base_file), reader.ordering, kind)
 
 

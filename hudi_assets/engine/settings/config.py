@@ -22,10 +22,12 @@ from hudi_assets.engine.settings.compaction import CompactionSettings, parse_com
 from hudi_assets.engine.settings.merging import (
     EXACT_SPLIT,
     MERGE_MODE,
+    MERGE_RULES,
     MERGER_STRATEGY,
     PAYLOAD_CLASS,
     TABLE_SERVICES,
     MergeSettings,
+    evident_rules,
     new_merge_properties,
     parse_merge_settings,
 )
@@ -58,11 +60,11 @@ BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 
 # Beside all of hoodie.table.*: what may not differ from what the table was made with.
 _MAKES_THE_TABLE: Final = frozenset(
-    {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK}
+    {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK, MERGE_RULES}
 )
 _OWN_SETTINGS: Final = frozenset(
     {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
-    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME}
+    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES}
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
@@ -212,7 +214,7 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
     properties, overlay = in_known_names(properties), in_known_names(settings or {})
     _check_overlay(properties, overlay, storage.base)
     check_stated(properties, overlay, storage.base)
-    config = parse_config({**properties, **overlay}, storage.base)
+    config = parse_config({**evident_rules(properties), **properties, **overlay}, storage.base)
     return replace(config, buckets_given=BUCKETS in overlay and BUCKETS not in properties)
 
 

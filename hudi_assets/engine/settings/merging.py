@@ -22,6 +22,9 @@ MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
 MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
 TABLE_SERVICES: Final = "hudi_assets.table.services"
 EXACT_SPLIT: Final = "hudi_assets.exact.split"
+MERGE_RULES: Final = "hudi_assets.merge.rules"
+RULES_0_X: Final = "0.x"
+RULES_1_X: Final = "1.x"
 
 _MODEL: Final = "org.apache.hudi.common.model."
 DEFAULT_PAYLOAD: Final = f"{_MODEL}DefaultHoodieRecordPayload"
@@ -38,7 +41,20 @@ _AGREEING: Final = {
     MergeMode.EVENT_TIME_ORDERING: (EVENT_TIME_PAYLOADS, EVENT_TIME_MERGER_ID),
     MergeMode.COMMIT_TIME_ORDERING: (frozenset({OVERWRITE_PAYLOAD}), COMMIT_TIME_MERGER_ID),
 }
-_CHOICES: Final = {TABLE_SERVICES: ("shared", "ours"), EXACT_SPLIT: ("true", "false")}
+_CHOICES: Final = {
+    TABLE_SERVICES: ("shared", "ours"),
+    EXACT_SPLIT: ("true", "false"),
+    MERGE_RULES: (RULES_0_X, RULES_1_X),
+}
+# Of a version 6 table: what Hudi 1.x writes into hoodie.properties when it creates one and 0.x does not; and we.
+_WRITTEN_BY_1_X: Final = (
+    ORDERING_FIELDS,
+    MERGE_MODE,
+    MERGE_STRATEGY_ID,
+    "hoodie.table.initial.version",
+    "hoodie.timeline.path",
+)
+_WRITTEN_HERE: Final = "hudi_assets.clock"
 # Each of these changes which rows a merge leaves, in a way of its own.
 _REFUSED: Final = {
     "hoodie.payload.delete.field": "Deletes are told by a column of the payload's own",
@@ -81,6 +97,19 @@ def parse_merge_settings(properties: Mapping[str, str], where: str) -> MergeSett
     )
 
 
+def evident_rules(properties: Mapping[str, str]) -> dict[str, str]:
+    """MERGE_RULES as the table's own properties suggest them, where rules differ; empty where they do not.
+
+    Hudi 0.x merges by its rules what a table of version 6 holds, 1.x by its own. Nothing tells who reads a table;
+    who created it can be told.
+    """
+    by_1_x = any(properties.get(key) for key in (*_WRITTEN_BY_1_X, _WRITTEN_HERE))
+    differ = properties.get(PAYLOAD_CLASS) in EVENT_TIME_PAYLOADS and not states_merge_mode(properties)
+    if not differ or not (by_1_x or properties.get(ORDERING_FIELD)):
+        return {}
+    return {MERGE_RULES: RULES_1_X if by_1_x else RULES_0_X}
+
+
 def _refuse(properties: Mapping[str, str], where: str) -> None:
     for key, words in _REFUSED.items():
         if properties.get(key):
@@ -97,13 +126,20 @@ def _refuse(properties: Mapping[str, str], where: str) -> None:
 
 
 def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+    rules = properties.get(MERGE_RULES, "").strip().lower()
     if states_merge_mode(properties):
+        if rules == RULES_0_X:
+            raise InvalidInput(
+                f"{MERGE_RULES} is {rules}, and the table's version is {properties.get(VERSION)}.",
+                where=where,
+                hint="Hudi 0.x reads version 6 alone: leave it out.",
+            )
         return _stated_mode(properties, payload, where)
     stated = properties.get(MERGE_MODE, "").strip().upper()
     by_commit_time = COMMIT_TIME_MERGER_ID in (properties.get(MERGER_STRATEGY), properties.get(MERGE_STRATEGY_ID))
     if payload in EVENT_TIME_PAYLOADS:
         if stated in ("", MergeMode.EVENT_TIME_ORDERING) and not by_commit_time:
-            return MergeMode.EVENT_TIME_ORDERING
+            return _event_time_ordering(properties, rules, where)
     elif payload != OVERWRITE_PAYLOAD:
         raise UnsupportedTable(
             f"The table merges records by {payload or 'an unstated payload class'}.",
@@ -111,7 +147,9 @@ def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
             hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
         )
     elif stated in ("", MergeMode.COMMIT_TIME_ORDERING):
-        if stated or by_commit_time or not properties.get(ORDERING_FIELD):
+        # Hudi 0.x looks at the field alone, 1.x takes the class for commit-time ordering.
+        stated_so = rules == RULES_1_X or (rules != RULES_0_X and (stated or by_commit_time))
+        if stated_so or not properties.get(ORDERING_FIELD):
             return MergeMode.COMMIT_TIME_ORDERING
         return MergeMode.OVERWRITE_WITH_LATEST
     raise UnsupportedTable(
@@ -119,6 +157,18 @@ def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
         where=where,
         hint="Hudi 0.15 goes by the payload class, 1.2 refuses such a table: let the properties agree.",
     )
+
+
+def _event_time_ordering(properties: Mapping[str, str], rules: str, where: str) -> MergeMode:
+    if rules != RULES_0_X:
+        return MergeMode.EVENT_TIME_ORDERING
+    if not properties.get(ORDERING_FIELD):
+        raise UnsupportedTable(
+            f"{MERGE_RULES} is {rules}, and the table has no {ORDERING_FIELD}, the only one that Hudi 0.x looks at.",
+            where=where,
+            hint=f"State {MERGE_RULES}={RULES_1_X}: Hudi 0.x reads this table by no ordering value.",
+        )
+    return MergeMode.EVENT_TIME_ORDERING_0X
 
 
 def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
@@ -173,7 +223,7 @@ def new_merge_properties(
     `InvalidInput` where mode and ordering field do not go together, or the version has no such mode.
     """
     stated = states_merge_mode(of_version)
-    if stated and mode is MergeMode.OVERWRITE_WITH_LATEST:
+    if stated and mode in (MergeMode.OVERWRITE_WITH_LATEST, MergeMode.EVENT_TIME_ORDERING_0X):
         raise InvalidInput(
             f"A table of version {of_version[VERSION]} has no merge mode {mode}.",
             hint=f"It may be: {', '.join(_STATED_MODES)}. Version 6 has it.",
@@ -193,5 +243,6 @@ def new_merge_properties(
         payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if payload_class else {}
         ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}
         return {**payloads, **ordering, MERGE_MODE: mode.value}
-    payload = DEFAULT_PAYLOAD if mode is MergeMode.EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
-    return {PAYLOAD_CLASS: payload, ORDERING_FIELD: ordering_field, MERGER_STRATEGY: EVENT_TIME_MERGER_ID}
+    payload = OVERWRITE_PAYLOAD if mode is MergeMode.OVERWRITE_WITH_LATEST else DEFAULT_PAYLOAD
+    rules = {MERGE_RULES: RULES_0_X} if mode is MergeMode.EVENT_TIME_ORDERING_0X else {}
+    return {PAYLOAD_CLASS: payload, ORDERING_FIELD: ordering_field, MERGER_STRATEGY: EVENT_TIME_MERGER_ID, **rules}
