@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
     """What the read-optimized view promises; `latency` instead of the table's own data latency."""
     latency_ms = data_latency_ms(state, latency)
     summaries = bounded_summaries(state, latency)
+    missing = next((f"{one.stat.path}: {one.what}" for one in missing_files(state)), None)
     return compute_freshness(
         state.remaining_logs,
         summaries,
@@ -31,9 +32,23 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         data_latency_ms=latency_ms,
         last_threshold=state.last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
-        missing=next((f"{one.stat.path}: {one.what}" for one in missing_files(state)), None),
+        missing=missing or _unknown_times(state, summaries),
         bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
     )
+
+
+def _unknown_times(state: TableState, summaries: Mapping[str, LogSummary]) -> str | None:
+    """Why it is not known when writes began that the freshness rests on; None where it is, or rests on none.
+
+    The oldest unfinished one bounds the watermark, a commit the records in it that have no event time.
+    """
+    undated = (summaries[log.path] for log in state.remaining_logs)
+    rests = bool(state.timeline.inflight_writes) or any(
+        s.min_event_time is None and not s.holds_nothing for s in undated
+    )
+    if not rests or state.zone_problem is None:
+        return None
+    return f"when its writes began is not known: {state.zone_problem}"
 
 
 def stats_of(state: TableState) -> Stats:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.collector import no_collecting
-from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.summary import LogSummary
 from hudi_assets.engine.event_time.units import EventTimeUnit
@@ -31,6 +31,9 @@ from hudi_assets.engine.timeline.kept import Kept
 from hudi_assets.engine.timeline.markers import unfinished_files
 from hudi_assets.engine.timeline.memory import KeptMemory, read_memory
 from hudi_assets.engine.timeline.settled import Decoded, read_settled
+from hudi_assets.engine.timeline.zone_check import verdict_on, zone_problem
+from hudi_assets.engine.timeline.zone_damage import Ahead, ahead_of_time
+from hudi_assets.engine.timeline.zone_evidence import Verdict
 
 META_COLUMNS = avro_schema.META_COLUMNS
 
@@ -76,6 +79,29 @@ class TableState:
         times = (commit.clock_time for _, commit in self.commits_newest_first())
         # Commits come in order of the stream, so the newest ones tell; a compaction states none.
         return next((time for time in times if time is not None), 0)
+
+    @cached_property
+    def zone_problem(self) -> InvalidInput | None:
+        """Why instants are not made, nor their age told, by the zone of the settings; None where they are."""
+        return zone_problem(self.config, self._zone_verdict, self.read_at_ms, self.storage.base)
+
+    @cached_property
+    def _zone_verdict(self) -> Verdict:
+        return verdict_on(self.config.timezone, self.timeline_files, self.layout.parse_instant)
+
+    @property
+    def ahead_of_time(self) -> list[Ahead]:
+        """Writes and compactions whose instants lie ahead of the writers' clock, as far as that is known."""
+        if self.config.states_utc:
+            return []
+        parsed = ((self.layout.parse_instant(file.name), file.modified_ms) for file in self.timeline_files.values())
+        files = [(instant, modified) for instant, modified in parsed if instant is not None]
+        return ahead_of_time(files, self.config.timezone, self._zone_verdict)
+
+    def refuse_other_zone(self) -> None:
+        """`InvalidInput` in another zone than the writers': asked by whoever makes an instant, or judges age by one."""
+        if self.zone_problem is not None:
+            raise self.zone_problem
 
     @property
     def oldest_unfinished_ms(self) -> int | None:

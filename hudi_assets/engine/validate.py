@@ -48,8 +48,9 @@ class Validator:
         """Everything found; what rests on an unreadable timeline file is left out."""
         unreadable = tuple(self._timeline_files())
         if unreadable:
-            return (*unreadable, *self._unfinished(), *self._markers())
+            return (*unreadable, *self._zone(), *self._unfinished(), *self._markers())
         return (
+            *self._zone(),
             *self._unfinished(),
             *self._plans(),
             *self._orphans(),
@@ -77,6 +78,13 @@ class Validator:
             yield Finding("metadata_table", ROOT, error.what, error.hint or hint)
 
     # -- timeline ---------------------------------------------------------------------------------
+
+    def _zone(self) -> Iterator[Finding]:
+        state, folder = self.state, self.state.layout.timeline_folder
+        if state.zone_problem is not None:
+            yield Finding("time_zone", folder, state.zone_problem.what, state.zone_problem.hint or "")
+        for ahead in state.ahead_of_time:
+            yield Finding("instant_ahead", self._path(ahead.instant), str(ahead), ahead.way_out)
 
     def _timeline_files(self) -> Iterator[Finding]:
         state = self.state

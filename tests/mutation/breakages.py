@@ -28,6 +28,7 @@ FILTERS = ("tests/spark/test_slices.py",)
 PLACES = ("tests/unit/test_places.py",)
 BOUNDS = ("tests/unit/test_commit_bound.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
+ZONES = ("tests/unit/test_time_zones.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -662,6 +663,84 @@ BREAKAGES: tuple[Breakage, ...] = (
         "enumerate(remaining, start=slice_.next_log_version)",
         "enumerate(remaining, start=2)",
         ("tests/unit/test_file_view.py",),
+    ),
+    # -- time zones
+    Breakage(
+        "the zone of the process counts, whatever the table's files say",
+        f"{_ENGINE}/timeline/zone_check.py",
+        "if verdict.finding is Finding.DISAGREES and not _writers_are_ahead_of_utc(config, verdict):",
+        "if False:",
+        ZONES,
+    ),
+    Breakage(
+        "where nothing speaks for the process's zone, it counts",
+        f"{_ENGINE}/timeline/zone_check.py",
+        "if config.timezone != LOCAL or verdict.finding is Finding.AGREES:",
+        "if True:",
+        ZONES,
+    ),
+    Breakage(
+        "a file that is older than its instant proves nothing",
+        f"{_ENGINE}/timeline/zone_evidence.py",
+        "if -_MOST_QUARTERS * QUARTER_MS <= lag < -QUARTER_MS // 2:",
+        "if False:",
+        ZONES,
+    ),
+    Breakage(
+        "the times of a copy's files are taken for its writers'",
+        f"{_ENGINE}/timeline/zone_evidence.py",
+        "return spread >= _FOLLOWS_MS and max(lags) - min(lags) <= spread // 2",
+        "return True",
+        ZONES,
+    ),
+    Breakage(
+        "whoever changes the table does not ask for the zone",
+        f"{_ENGINE}/undo/recover.py",
+        "    state.refuse_other_zone()\n",
+        "",
+        ZONES,
+    ),
+    Breakage(
+        "a plan is executed in another zone",
+        f"{_ENGINE}/compaction/executor.py",
+        "                state.refuse_other_zone()\n",
+        "",
+        ZONES,
+    ),
+    Breakage(
+        "an unfinished write's begin is read in any zone",
+        f"{_ENGINE}/look.py",
+        "missing=missing or _unknown_times(state, summaries)",
+        "missing=missing",
+        ZONES,
+    ),
+    Breakage(
+        "a latency is learned in any zone",
+        f"{_ENGINE}/event_time/lateness.py",
+        "    if not _tells_time(state):\n        return\n",
+        "",
+        ZONES,
+    ),
+    Breakage(
+        "a commit bounds its records in any zone",
+        f"{_ENGINE}/event_time/commit_bound.py",
+        "return None if self.state.zone_problem else requested_ms",
+        "return requested_ms",
+        ZONES,
+    ),
+    Breakage(
+        "instants are begun in an hour that comes again",
+        f"{_ENGINE}/timeline/clock.py",
+        "            _refuse_first_pass(now, timezone, where)\n",
+        "            pass\n",
+        ZONES,
+    ),
+    Breakage(
+        "a place above an instant is sought by the clock, which may have been put back",
+        f"{_ENGINE}/timeline/instants.py",
+        "return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)",
+        'return format_instant(instant_ms(timestamp, "America/Los_Angeles") + by_ms, "America/Los_Angeles")',
+        ZONES,
     ),
     # -- settings and refusals
     Breakage(

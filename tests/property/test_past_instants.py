@@ -88,7 +88,7 @@ def _timeline(deltas: Sequence[Delta], compactions: Mapping[str, str], now: int)
 def _compact(groups: Sequence[Group], timeline: Timeline, wanted: frozenset[str]) -> str | None:
     """Plan as the engine does, for the log files of these deltas, and execute slowly; the instant, None: no plan."""
     completions = timeline.completions
-    placement = past_instant(timeline, completions.get, "UTC")
+    placement = past_instant(timeline, completions.get)
     settled: list[tuple[FileSlice, tuple[LogFile, ...]]] = []
     owners = []
     for group in groups:

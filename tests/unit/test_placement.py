@@ -39,7 +39,7 @@ def delta(requested: int, completed: int | None) -> Instant:
 
 def place(deltas: Deltas, *others: Instant) -> PastInstant:
     timeline = Timeline(tuple(sorted((*(delta(r, c) for r, c in deltas.items()), *others))))
-    return past_instant(timeline, timeline.completions.get, "UTC")
+    return past_instant(timeline, timeline.completions.get)
 
 
 def chosen(placement: PastInstant, slice_: FileSlice, *requested: int) -> list[str]:
@@ -119,7 +119,7 @@ def test_it_is_not_before_the_active_timelines_start() -> None:
     """What completed in the archived range goes too: the prefix is longer than asked for."""
     timeline = Timeline(tuple(delta(r, c) for r, c in {100: 110, 120: 130, 140: 150}.items()))
     archived = {t(10): t(20), t(30): t(40)}
-    placement = past_instant(timeline, lambda i: timeline.completions.get(i) or archived.get(i), "UTC")
+    placement = past_instant(timeline, lambda i: timeline.completions.get(i) or archived.get(i))
     slice_ = slice_of(10, 30, 100, 120, 140)
     assert chosen(placement, slice_, 10) == [t(10), t(30), t(100)]
     assert t(110) < instant_of(placement, slice_, 10) < t(120)

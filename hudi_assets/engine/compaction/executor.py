@@ -66,6 +66,7 @@ class CompactionExecutor:
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
                 state = self._state()
+                state.refuse_other_zone()
                 if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
                     # What a crash left is finished first: it may take this very plan back.
                     clean_up(self.storage, self.layout, self.publisher, state)

@@ -90,7 +90,9 @@ class HudiExecutor:
         with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
-                plan = _pending(self._state(), instant, where)
+                state = self._state()
+                state.refuse_other_zone()
+                plan = _pending(state, instant, where)
                 check_hudi_executes(self.config, self.layout, plan, where)
             self._run(session, instant)
             return self._result(plan, time.monotonic() - started)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from hudi_assets.engine.layout.seam import CompletionOf
 from hudi_assets.engine.model import Action, FileSlice, LogFile
-from hudi_assets.engine.timeline.instants import WRITES, Timeline, format_instant, instant_ms
+from hudi_assets.engine.timeline.instants import WRITES, Timeline, moved_instant
 
 
 class Placement(Protocol):
@@ -64,7 +64,6 @@ class PastInstant:
     floor: str
     ceiling: str | None
     taken: frozenset[str]
-    timezone: str
 
     def considered(self, slice_: FileSlice) -> FileSlice:
         """Without log files of unfinished writes (their commits come after the plan) and of dead ones."""
@@ -125,10 +124,10 @@ class PastInstant:
     def _free(self, low: str) -> str:
         """The first instant above `low` that is on no timeline."""
         found = self._freed.get(low)
-        ms = instant_ms(low, self.timezone) if found is None else 0
+        instant = low
         while found is None:
-            ms += 1
-            instant = format_instant(ms, self.timezone)
+            # By the text, which Hudi orders by: a clock that is put back would lead below `low`.
+            instant = moved_instant(instant, 1)
             if instant not in self.taken:
                 self._freed[low] = found = instant
         return found
@@ -139,7 +138,7 @@ class PastInstant:
         return {}
 
 
-def past_instant(timeline: Timeline, completion_of: CompletionOf, timezone: str) -> PastInstant:
+def past_instant(timeline: Timeline, completion_of: CompletionOf) -> PastInstant:
     """The placement that a timeline with completion times allows."""
     first = next((i for i in timeline.instants if i.timestamp == timeline.start), None)
     unfinished = [i.timestamp for i in timeline.pending(*WRITES, Action.LOG_COMPACTION, Action.CLUSTERING)]
@@ -148,5 +147,4 @@ def past_instant(timeline: Timeline, completion_of: CompletionOf, timezone: str)
         floor=(first.completion or first.timestamp) if first else "",
         ceiling=min(unfinished, default=None),
         taken=frozenset(i.timestamp for i in timeline.instants),
-        timezone=timezone,
     )

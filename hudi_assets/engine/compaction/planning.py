@@ -36,7 +36,7 @@ from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
-from hudi_assets.engine.timeline.instants import format_instant, instant_ms, local_date
+from hudi_assets.engine.timeline.instants import local_date, moved_instant
 from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.writing.writer import WRITER_NAME
@@ -128,6 +128,7 @@ class CompactionPlanner:
     def _choose_now(
         self, state: TableState, threshold: int | None, latency: Latency | None, *, beside_writes: bool
     ) -> tuple[Plan | NoPlan, str]:
+        state.refuse_other_zone()
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.
@@ -141,13 +142,13 @@ class CompactionPlanner:
         if held is not None:
             return held, ""
         now = self.publisher.new_instant(state.timeline)
-        after = format_instant(instant_ms(now, self.config.timezone) + 1, self.config.timezone)
+        after = moved_instant(now, 1)
         not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
         if not_due is not None:
             return not_due, ""
         placement: Placement = NewInstant(after)
         if not self.layout.carries_logs_over:
-            placement = past_instant(state.timeline, state.completion_of, self.config.timezone)
+            placement = past_instant(state.timeline, state.completion_of)
         # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
         extra = (
             {EVENT_TIME: state.event_time_tag, **plan_marks(self.config, self.layout)} if settings.by_event_time else {}

@@ -23,10 +23,9 @@ from hudi_assets.engine.event_time.summary import Bound, Since, Summaries, Undat
 from hudi_assets.engine.event_time.units import Latency, duration, iso
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
 from hudi_assets.engine.state import TableState
-from hudi_assets.engine.timeline.instants import WRITES, format_instant, instant_ms
+from hudi_assets.engine.timeline.instants import WRITES, instant_ms
 
 _SECONDS: Final = 14
-_HOUR_MS: Final = 3_600_000
 
 
 def bounded_summaries(state: TableState, given: Latency | None = None) -> Summaries:
@@ -94,7 +93,8 @@ class _Bounds:
 
     def _committed_ms(self, since: Since) -> int | None:
         if self.state.config.clock == "system":
-            return requested_ms(since.instant, self.state.config.timezone)
+            # In another zone than the writers' nobody knows when they committed.
+            return None if self.state.zone_problem else requested_ms(since.instant, self.state.config.timezone)
         return since.clock_ms if since.clock_ms is not None else self._clock_times.get(since.instant)
 
     @cached_property
@@ -116,7 +116,5 @@ def requested_ms(instant: str, timezone: str) -> int | None:
         return None
     if ms <= 0:
         return None
-    ms -= ms % 1000 if len(instant) == _SECONDS else 0
-    # The hour that comes twice when daylight saving ends: the first of the two.
-    earlier = format_instant(ms - _HOUR_MS, timezone)
-    return ms - _HOUR_MS if earlier.startswith(instant) else ms
+    # Of an hour that comes twice when daylight saving ends, `instant_ms` has taken the first.
+    return ms - (ms % 1000 if len(instant) == _SECONDS else 0)

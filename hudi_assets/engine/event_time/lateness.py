@@ -41,7 +41,9 @@ def data_latency_ms(state: TableState, given: timedelta | str | int | None = Non
 
 def no_latency_reason(state: TableState, given: timedelta | str | int | None = None) -> str | None:
     """Why there is no data latency, where it should be learned; None elsewhere."""
-    return NO_EVIDENCE if _is_learned(state, given) else None
+    if not _is_learned(state, given):
+        return None
+    return NO_EVIDENCE if _tells_time(state) else f"the data latency cannot be learned: {state.zone_problem}"
 
 
 def _is_learned(state: TableState, given: timedelta | str | int | None) -> bool:
@@ -50,6 +52,8 @@ def _is_learned(state: TableState, given: timedelta | str | int | None) -> bool:
 
 def _evidence(state: TableState) -> Iterator[LogEvidence]:
     """Ours from write stats; of tables that others write, what scans say of the logs that remain."""
+    if not _tells_time(state):
+        return
     summaries = None
     for instant in state.timeline.completed(Action.DELTA_COMMIT)[-LATEST_COMMITS:]:
         commit = state.commit(instant)
@@ -67,8 +71,14 @@ def _evidence(state: TableState) -> Iterator[LogEvidence]:
             yield LogEvidence(instant.timestamp, when, low, stat.num_writes or stat.num_deletes)
 
 
+def _tells_time(state: TableState) -> bool:
+    """Whether it is known when commits were made."""
+    return state.config.clock == "commit" or state.zone_problem is None
+
+
 def _requested(state: TableState, timestamp: str) -> int:
-    return instant_ms(timestamp, state.config.timezone)
+    # In an hour that comes twice: the latency that is learned is rather too long.
+    return instant_ms(timestamp, state.config.timezone, second_pass=True)
 
 
 def _by_path(state: TableState) -> dict[str, int | None]:

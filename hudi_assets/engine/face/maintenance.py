@@ -66,7 +66,8 @@ class Maintenance(OpenedTable):
         """
         state = self._readable()
         try:
-            limit = choose_threshold(state, None, None)
+            problem = state.zone_problem
+            limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
             due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
         except CorruptTable as damage:
             due = NoPlan(str(damage))

@@ -67,6 +67,7 @@ class Cleaner:
         pending = state.timeline.pending(Action.CLEAN)
         if pending:
             return NothingToDo(f"clean {pending[0].timestamp} is pending")
+        state.refuse_other_zone()
         # An older slice may hold the last copy of what is gone from a newer one.
         refuse_missing(state)
         properties, back_dated = self.config.properties, not self.layout.carries_logs_over

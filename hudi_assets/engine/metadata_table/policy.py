@@ -26,6 +26,7 @@ from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
 from hudi_assets.engine.settings.versions import VERSION
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.zone_evidence import saved_lines
 
 _FILES: Final = "files"
 _LEFT_TRUE: Final = {
@@ -132,7 +133,9 @@ def switch_off(storage: Storage, partitions: tuple[str, ...]) -> None:
     properties = table_properties(storage)
     for key in (COMPLETED, INFLIGHT):
         properties[key] = ",".join(p for p in named(properties.get(key)) if p not in partitions)
-    storage.replace(TABLE_PROPERTIES, dump_properties(properties))
+    # Hudi's words on its own clock stay on top: `zone_evidence.py` goes by them.
+    saved = saved_lines(storage.read(TABLE_PROPERTIES).decode("latin-1")).encode("latin-1")
+    storage.replace(TABLE_PROPERTIES, saved + dump_properties(properties))
     if COLUMN_STATS in partitions:
         forget_definition(storage)
     for partition in partitions:

@@ -9,7 +9,6 @@ delta commit has to go before the instant leaves the data table's timeline: from
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -36,8 +35,9 @@ from hudi_assets.engine.metadata_table.records import (
 from hudi_assets.engine.metadata_table.slices import FilesSlice, all_logs, files_slice
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.clock import next_instant
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
-from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
+from hudi_assets.engine.timeline.instants import Timeline, latest_states
 
 WRITER_NAME: Final = "hudi-assets"
 Added = Mapping[str, Mapping[str, int]]
@@ -236,11 +236,8 @@ class MetadataTable:
         self.storage.create(path, self.layout.encode_commit(metadata))
 
     def _later_than(self, last: str | None) -> str:
-        while True:
-            now = format_instant(self.now_ms(), self.timezone)
-            if last is None or now > last:
-                return now
-            time.sleep(0.001)
+        # What the metadata table is told belongs to an instant of the data table: no reason to refuse of its own.
+        return next_instant(last, self.now_ms, self.timezone, f"{self.storage.base}/{ROOT}", completes=True)
 
     def tidy(self) -> tuple[str, ...]:
         """Take back what a crash left of delta commits of ours, and finish a compaction; a sentence each."""

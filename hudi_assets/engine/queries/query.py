@@ -29,7 +29,7 @@ from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.slices.rows import in_batches, read_slice
 from hudi_assets.engine.state import TableState
-from hudi_assets.engine.timeline.instants import WRITES, format_instant, instant_ms
+from hudi_assets.engine.timeline.instants import WRITES, moved_instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -199,7 +199,7 @@ def _before_unfinished_bases(state: TableState, t: str, since: Since | None) -> 
         return []
     bases = {s.base_instant for slices in state.view_with_replaced.groups.values() for s in slices if s.base_file}
     unfinished = [i for i in {*bases, *state.replaced.values()} if i <= t < since.base(i)]
-    return [format_instant(instant_ms(i, state.config.timezone) - 1, state.config.timezone) for i in unfinished]
+    return [moved_instant(i, -1) for i in unfinished]
 
 
 def _cleaned_away(state: TableState, history: History, t: str) -> InvalidInput:

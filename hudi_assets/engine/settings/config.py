@@ -34,6 +34,8 @@ from hudi_assets.engine.settings.merging import (
 from hudi_assets.engine.settings.parquet import ParquetSettings, parse_parquet_settings
 from hudi_assets.engine.settings.stated import HASH_FIELD, check_stated, in_known_names
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.zone import LOCAL, UTC, zone_of
+from hudi_assets.engine.timeline.zone_evidence import SavedBy, saved_by
 
 PROPERTIES: Final = ".hoodie/hoodie.properties"
 _BACKUP: Final = ".hoodie/hoodie.properties.backup"
@@ -52,6 +54,8 @@ CARRY_OVER: Final = "hudi_assets.carry.over"
 QUERY_GRACE: Final = "hudi_assets.query.grace"
 HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
+_TIMEZONE: Final = "hoodie.table.timeline.timezone"
+TIMELINE_ZONE: Final = "hudi_assets.timeline.zone"
 METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
 DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
@@ -61,16 +65,18 @@ BUCKETS: Final = "hoodie.bucket.index.num.buckets"
 # Beside all of hoodie.table.*: what may not differ from what the table was made with.
 _MAKES_THE_TABLE: Final = frozenset(
     {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK, MERGE_RULES}
+    | {TIMELINE_ZONE}
 )
 _OWN_SETTINGS: Final = frozenset(
     {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
-    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES}
+    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
     WRITERS: ("locked", "stopped"),
     EXECUTOR: (NATIVE, HUDI),
     CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
+    _TIMEZONE: ("utc", "local"),
     LOG_BLOCK_FORMAT: ("parquet", "avro"),
     METADATA_SWITCH_OFF: ("true", "false"),
     DELETES_EVENT_TIME: ("latency", "commit"),
@@ -85,6 +91,8 @@ class TableConfig:
     where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
     `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
     nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
+    `timezone` is that of the instants: UTC, LOCAL or an IANA name (`timeline/zone.py`). `saved_by`: what Hudi's writer
+    of hoodie.properties said of its own clock.
     """
 
     name: str
@@ -115,10 +123,16 @@ class TableConfig:
     index: IndexSettings
     parquet: ParquetSettings
     properties: Mapping[str, str] = field(repr=False, compare=False)
+    saved_by: SavedBy | None = field(default=None, compare=False)
 
     @property
     def partitioned(self) -> bool:
         return bool(self.partition_fields)
+
+    @property
+    def states_utc(self) -> bool:
+        """True where the table itself says that every engine makes its instants in UTC."""
+        return self.properties.get(_TIMEZONE, LOCAL).upper() == UTC
 
     @property
     def executor(self) -> str:
@@ -166,7 +180,7 @@ def new_table_properties(
         key_generators.CLASS: key_generators.generator_of(len(record_key), len(partition_fields)),
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.create.schema": avro_schema,
-        "hoodie.table.timeline.timezone": "UTC",
+        _TIMEZONE: UTC,
         "hoodie.table.cdc.enabled": "false",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
@@ -208,14 +222,16 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
             hint="Give the table's base path.",
         )
     try:
-        properties = javaproperties.loads(storage.read(path).decode("latin-1"))
+        text = storage.read(path).decode("latin-1")
+        properties = javaproperties.loads(text)
     except ValueError as error:
         raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
     properties, overlay = in_known_names(properties), in_known_names(settings or {})
     _check_overlay(properties, overlay, storage.base)
     check_stated(properties, overlay, storage.base)
     config = parse_config({**evident_rules(properties), **properties, **overlay}, storage.base)
-    return replace(config, buckets_given=BUCKETS in overlay and BUCKETS not in properties)
+    buckets_given = BUCKETS in overlay and BUCKETS not in properties
+    return replace(config, buckets_given=buckets_given, saved_by=saved_by(text))
 
 
 def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
@@ -261,7 +277,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         buckets=_integer(properties, BUCKETS, "0", where) or None,
         # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
         complex_keys=len(record_key) > 1,
-        timezone=get("hoodie.table.timeline.timezone", "LOCAL").upper(),
+        timezone=_timezone(properties, where),
         create_schema=get("hoodie.table.create.schema"),
         data_latency_ms=parse_latency(latency) if latency and not learned else None,
         data_latency_auto=learned,
@@ -307,6 +323,21 @@ def _fields(text: str) -> tuple[str, ...]:
 
 def _flag(text: str | None) -> bool:
     return (text or "false").strip().lower() == "true"
+
+
+def _timezone(properties: Mapping[str, str], where: str) -> str:
+    """The zone of the instants: UTC, or what the owner states beside LOCAL, or LOCAL: this process's own."""
+    stated = properties.get(TIMELINE_ZONE, "").strip()
+    named = properties.get(_TIMEZONE, LOCAL).upper()
+    try:
+        zone_of(stated or named)
+    except ValueError:
+        hint = "Give an IANA name: America/Los_Angeles, Asia/Kolkata, Etc/GMT+8 (which is UTC-08:00)."
+        raise InvalidInput(f"{TIMELINE_ZONE} is {stated!r}.", where=where, hint=hint) from None
+    if named == UTC and stated not in ("", UTC):
+        what = f"{TIMELINE_ZONE} is {stated}, and the table's instants are in UTC ({_TIMEZONE})."
+        raise InvalidInput(what, where=where, hint="Leave it out.")
+    return stated or named
 
 
 def _quantile(properties: Mapping[str, str], where: str) -> float:

@@ -16,7 +16,9 @@ from functools import cached_property
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import Action, Instant, State
+from hudi_assets.engine.timeline.zone import UTC, zone_of
 
+_MARKS = str.maketrans("", "", "-T:")
 _INSTANT = re.compile(r"\d{14}(?:\d{3})?", re.ASCII)
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _WRITE_TIMELINE = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION)
@@ -117,27 +119,40 @@ def latest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
 
 
 def format_instant(ms: int, timezone: str) -> str:
-    """Epoch ms as a Hudi instant in the table's timezone (hoodie.table.timeline.timezone: UTC or LOCAL)."""
-    parts = time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000)
-    return time.strftime("%Y%m%d%H%M%S", parts) + f"{ms % 1000:03d}"
+    """Epoch ms as a Hudi instant. `timezone` is the table's (`zone.py`): UTC, LOCAL or an IANA name."""
+    if timezone == UTC:
+        return time.strftime("%Y%m%d%H%M%S", time.gmtime(ms // 1000)) + f"{ms % 1000:03d}"
+    # Four digits of the year too, which strftime does not promise.
+    return f"{zone_of(timezone).wall(ms).isoformat()}".translate(_MARKS) + f"{ms % 1000:03d}"
 
 
-def instant_ms(timestamp: str, timezone: str) -> int:
-    """An instant as epoch ms. `timezone` is the table's (hoodie.table.timeline.timezone: UTC or LOCAL)."""
+def instant_ms(timestamp: str, timezone: str, *, second_pass: bool = False) -> int:
+    """An instant as epoch ms. `timezone` is the table's (`zone.py`): UTC, LOCAL or an IANA name.
+
+    In an hour that comes twice it is read in the first pass, unless `second_pass`.
+    """
     text = timestamp if len(timestamp) == 17 else timestamp + "999"
     if text.startswith("0000000000000"):
         return 0  # Hudi's instants of a bootstrap are no times (HoodieTimeline.INIT_INSTANT_TS and the like)
     try:
         parts = time.strptime(text[:14], "%Y%m%d%H%M%S")
-        seconds = calendar.timegm(parts) if timezone == "UTC" else time.mktime(parts)
-    except (ValueError, OverflowError):
+        if timezone == UTC:
+            ms = calendar.timegm(parts) * 1000
+        else:
+            ms = zone_of(timezone).ms(parts[:6], second_pass=second_pass)
+    except (ValueError, OverflowError, OSError):
         raise CorruptTable(f"The instant {timestamp} on the timeline is no point in time.") from None
-    return int(seconds) * 1000 + int(text[14:17])
+    return ms + int(text[14:17])
+
+
+def moved_instant(timestamp: str, by_ms: int) -> str:
+    """The instant so many ms further on, or back, *as text*: its order is the timeline's, whatever the clock does."""
+    return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)
 
 
 def local_date(ms: int, timezone: str) -> date:
     """The calendar day of an epoch time in the table's timezone."""
-    return date(*(time.gmtime(ms // 1000) if timezone == "UTC" else time.localtime(ms // 1000))[:3])
+    return zone_of(timezone).wall(ms).date()
 
 
 def is_instant(text: str) -> bool:

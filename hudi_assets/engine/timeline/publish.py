@@ -17,6 +17,7 @@ from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.clock import next_instant
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
@@ -36,20 +37,9 @@ class Publisher:
     now_ms: Callable[[], int]
     timezone: str = "UTC"
 
-    def new_instant(self, timeline: Timeline) -> str:
-        """The current time as an instant later than every one on the timeline."""
-        last = timeline.last
-        while True:
-            instant = format_instant(self.now_ms(), self.timezone)
-            if last is None or instant > last:
-                return instant
-            if last > format_instant(self.now_ms() + 60_000, self.timezone):
-                raise Conflict(
-                    f"The timeline's last instant {last} is in the future by this machine's clock.",
-                    where=self.storage.base,
-                    hint="Set the clock, or wait until it has passed that instant.",
-                )
-            time.sleep(0.001)
+    def new_instant(self, timeline: Timeline, *, completes: bool = False) -> str:
+        """The current time as an instant later than every one on the timeline (`next_instant`)."""
+        return next_instant(timeline.last, self.now_ms, self.timezone, self.storage.base, completes=completes)
 
     def wait_for(self, instant: str) -> None:
         """Wait (a millisecond or so) until the clock has reached an instant: none is ahead of it."""
@@ -69,7 +59,7 @@ class Publisher:
             timeline = self.read_timeline()
             if self.completed_path(timeline, instant, action) is not None:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
-            completion = self.new_instant(timeline)
+            completion = self.new_instant(timeline, completes=True)
         path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
         self.storage.create(path, content)
         if completion is not None:

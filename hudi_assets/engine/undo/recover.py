@@ -39,12 +39,14 @@ def clean_up(
 ) -> tuple[str, ...]:
     """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
 
-    Raises `Conflict` where a rollback or restore of another engine is unfinished.
+    Raises `Conflict` where a rollback or restore of another engine is unfinished, `InvalidInput`, before anything is
+    done, in another time zone than the writers'.
     """
 
     def read() -> TableState:
         return TableState.read(storage, state.config, layout, publisher.now_ms)
 
+    state.refuse_other_zone()
     finished = finish_rollbacks(state, publisher)
     finished += finish_restores(state, publisher, read)
     if finished:

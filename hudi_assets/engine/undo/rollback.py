@@ -20,7 +20,7 @@ from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
-from hudi_assets.engine.timeline.instants import format_instant, instant_ms
+from hudi_assets.engine.timeline.instants import moved_instant
 from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.timeline.rollback_metadata import (
     RollbackPlan,
@@ -214,12 +214,10 @@ class RollbackExecutor:
         """Publish the guard of an instant just before it, or find the one that a crash left."""
         names = (file.name for file in self.storage.list_files(self.layout.timeline_folder))
         taken = {i.timestamp: i for i in map(self.layout.parse_instant, names) if i is not None}
-        timezone = self.publisher.timezone
         # An instant of whole seconds sorts before every one within that second.
-        before = instant_ms(instant, timezone) - (999 if len(instant) == 14 else 0)
+        guard = moved_instant(instant, -999 if len(instant) == 14 else 0)
         while True:
-            before -= 1
-            guard = format_instant(before, timezone)
+            guard = moved_instant(guard, -1)
             if guard not in taken:
                 self.publisher.publish_guard(guard, instant)
                 return guard

@@ -71,7 +71,9 @@ class Undo:
         with ExitStack() as held:
             if executors:
                 held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_EXECUTE_WAIT_S, action=action))
-            yield held.enter_context(write_lock(self.storage, self.config, wait_s=_WRITE_WAIT_S, action=action))
+            lock = held.enter_context(write_lock(self.storage, self.config, wait_s=_WRITE_WAIT_S, action=action))
+            self._state().refuse_other_zone()
+            yield lock
 
     # -- rollback ---------------------------------------------------------------------------------
 

@@ -204,6 +204,7 @@ class Writer:
             )
         if self.config.clock == "commit" and clock_ms is None:
             raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
+        self._state().refuse_other_zone()
         self.storage.check_writable()
         packing = Packing(self.config, tuple(not_null), by_value, tight)
         columns = spark.schema_of(df)
