@@ -26,6 +26,7 @@ from hudi_assets.cli_table import (
     WRONG_USE,
     AsJson,
     EventTimeField,
+    EventTimeUnitOption,
     ExecutorOption,
     HudiBundle,
     SettingsOption,
@@ -74,11 +75,12 @@ app = typer.Typer(
 def status(
     path: TablePath,
     event_time_field: EventTimeField = None,
+    event_time_unit: EventTimeUnitOption = None,
     settings: SettingsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """The table in numbers: freshness, remaining log files, pending compactions."""
-    table = open_table(path, event_time_field, settings=settings)
+    table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
     show_status(path, table.stats(), _learned(table, None), as_json, auto=table.config.data_latency_auto)
 
 
@@ -87,11 +89,12 @@ def freshness(
     path: TablePath,
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
+    event_time_unit: EventTimeUnitOption = None,
     settings: SettingsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """The event time up to which the read-optimized view holds every ingested record."""
-    table = open_table(path, event_time_field, settings=settings)
+    table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
     promise = table.freshness(data_latency=data_latency)
     show_freshness(promise, _learned(table, data_latency), as_json, auto=_is_auto(table, data_latency))
 
@@ -102,20 +105,21 @@ def plan(
     threshold: Threshold = None,
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
+    event_time_unit: EventTimeUnitOption = None,
     writers: WritersOption = None,
     settings: SettingsOption = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and publish the plan; nothing is executed."""
-    table = open_table(path, event_time_field, writers, settings=settings)
+    table = open_table(path, event_time_field, writers, settings=settings, event_time_unit=event_time_unit)
     found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=dry_run)
     if dry_run:
         _show_dry_run(table, found, "would be planned", as_json)
     elif isinstance(found, NoPlan):
         nothing_to_do(found.reason, as_json)
     else:
-        show_plan(found, "planned", as_json)
+        show_plan(found, "planned", as_json, unit=table.event_time_unit())
 
 
 @app.command()
@@ -124,6 +128,7 @@ def compact(
     threshold: Threshold = None,
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
+    event_time_unit: EventTimeUnitOption = None,
     writers: WritersOption = None,
     executor: ExecutorOption = None,
     hudi_bundle: HudiBundle = None,
@@ -132,7 +137,7 @@ def compact(
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and execute it; a plan that is pending already is executed as it is."""
-    table = open_table(path, event_time_field, writers, executor, settings)
+    table = open_table(path, event_time_field, writers, executor, settings, event_time_unit)
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
         raise Conflict(
@@ -179,7 +184,7 @@ def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json
     if isinstance(found, NoPlan):
         show_nothing_to_do(found.reason, as_json, curve)
         raise typer.Exit(NOTHING_TO_DO)
-    show_plan(found, happened, as_json, dry_run=True, curve=curve)
+    show_plan(found, happened, as_json, dry_run=True, curve=curve, unit=table.event_time_unit())
 
 
 def _more_due(table: HudiTable, threshold: str | None, data_latency: str | None) -> int:

@@ -20,8 +20,10 @@ from rich.table import Table
 from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
 from hudi_assets.engine.compaction.cost import CostPoint
 from hudi_assets.engine.event_time.commit_bound import bound_in_words
+from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import duration, iso
+from hudi_assets.engine.settings.config import EVENT_TIME_UNIT
 from hudi_assets.engine.validate import Finding
 
 if TYPE_CHECKING:
@@ -126,7 +128,21 @@ def _freshness_json(promise: Freshness) -> dict[str, Any]:
         "min_event_time": iso(promise.min_event_time),
         "computed_at": iso(promise.computed_at),
         "bounds": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.bounds],
+        "event_time_unit": _unit_json(promise.unit),
     }
+
+
+def _unit_json(unit: ColumnUnit | None) -> dict[str, Any] | None:
+    """`source`: `type`, `setting`, `default` or `values` (then it was inferred, by `evidence`)."""
+    return None if unit is None else asdict(unit)
+
+
+def _unit_facts(unit: ColumnUnit | None) -> dict[str, str]:
+    """Only where the unit was inferred: what was stated needs no words."""
+    if unit is None or unit.evidence is None:
+        return {}
+    settled = f"{EVENT_TIME_UNIT}={unit.unit} settles it"
+    return {"event-time unit": f"{unit.unit} for column {unit.column}, inferred: {unit.evidence}; {settled}"}
 
 
 def _freshness_facts(promise: Freshness) -> dict[str, str]:
@@ -138,6 +154,7 @@ def _freshness_facts(promise: Freshness) -> dict[str, str]:
         "oldest remaining event": iso(promise.min_event_time) or "none",
         **({"bounded by commits": "; ".join(map(bound_in_words, promise.bounds))} if promise.bounds else {}),
         "computed at": iso(promise.computed_at) or "",
+        **_unit_facts(promise.unit),
     }
 
 
@@ -164,12 +181,21 @@ def _latency_facts(learned: ObservedLatency | None, *, auto: bool) -> dict[str, 
 
 
 def show_plan(
-    plan: Plan, happened: str, as_json: bool, *, dry_run: bool = False, curve: Sequence[CostPoint] = ()
+    plan: Plan,
+    happened: str,
+    as_json: bool,
+    *,
+    dry_run: bool = False,
+    curve: Sequence[CostPoint] = (),
+    unit: ColumnUnit | None = None,
 ) -> None:
     """`happened` completes the sentence "Compaction 2013… …". `curve`: what other thresholds would cost."""
     if as_json:
-        print_json(_plan_json(plan, dry_run=dry_run) | ({"cost_curve": _curve_json(curve)} if dry_run else {}))
+        more = {"cost_curve": _curve_json(curve)} if dry_run else {}
+        print_json(_plan_json(plan, dry_run=dry_run) | more | {"event_time_unit": _unit_json(unit)})
         return
+    for name, words in _unit_facts(unit).items():
+        print_text(f"{name}: {words}")
     logs = sum(len(op.log_files) for op in plan.operations)
     kept = sum(len(op.carried_over) for op in plan.operations)
     print_text(

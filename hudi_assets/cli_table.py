@@ -13,7 +13,8 @@ import typer
 from hudi_assets.cli_output import show_nothing_to_do
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, InvalidInput
 from hudi_assets.engine.compaction.hudi_executor import session_settings
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, EXECUTOR, WRITERS
+from hudi_assets.engine.event_time.units import EventTimeUnit
+from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, EVENT_TIME_UNIT, EXECUTOR, WRITERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,11 +32,24 @@ class Executor(StrEnum):
     HUDI = "hudi"
 
 
+class Unit(StrEnum):
+    SECONDS = EventTimeUnit.SECONDS.value
+    MILLIS = EventTimeUnit.MILLIS.value
+    MICROS = EventTimeUnit.MICROS.value
+
+
 TablePath = Annotated[str, typer.Argument(metavar="PATH", help="The table's base path.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 EventTimeField = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The event-time column, where the table's settings name none."),
+]
+EventTimeUnitOption = Annotated[
+    Unit | None,
+    typer.Option(
+        "--event-time-unit",
+        help="How an event-time column of integers counts. Default: as the table states, else as its values tell.",
+    ),
 ]
 WritersOption = Annotated[
     Writers | None,
@@ -68,9 +82,11 @@ def open_table(
     writers: Writers | None = None,
     executor: Executor | None = None,
     settings: Sequence[str] | None = None,
+    event_time_unit: Unit | None = None,
 ) -> HudiTable:
     given: Mapping[str, str | None] = {
         EVENT_TIME_FIELD: event_time_field,
+        EVENT_TIME_UNIT: event_time_unit and event_time_unit.value,
         WRITERS: writers and writers.value,
         EXECUTOR: executor and executor.value,
     }

@@ -23,7 +23,7 @@ from hudi_assets.assets import (
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
-from hudi_assets.engine.event_time.units import parse_latency
+from hudi_assets.engine.event_time.units import MICROS_OF, parse_latency
 from hudi_assets.engine.settings.config import AUTO
 from hudi_assets.housekeeping import housekeeping_asset
 from hudi_assets.sensors import compaction_job, event_time_trigger
@@ -66,6 +66,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     record_key: list[str] = Field(default_factory=list)
     ordering_field: str | None = None
     event_time_field: str | None = None
+    event_time_unit: str | None = None
     partition_fields: list[str] = Field(default_factory=list)
     buckets: int = 4
     clock: str = "system"
@@ -92,6 +93,13 @@ class HudiTableComponent(Component, Model, Resolvable):
         if not name.isidentifier():
             raise ValueError(f"name: {name!r} must be letters, digits and underscores")
         return name
+
+    @field_validator("event_time_unit")
+    @classmethod
+    def _is_a_unit(cls, text: str | None) -> str | None:
+        if text is not None and text not in MICROS_OF:
+            raise ValueError(f"event_time_unit: {text!r} is none of {', '.join(MICROS_OF)}")
+        return text
 
     @field_validator("data_latency", "compact_every", "freshness_slo")
     @classmethod
@@ -157,6 +165,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             record_key=self.record_key,
             ordering_field=self.ordering_field,
             event_time_field=self.event_time_field,
+            event_time_unit=self.event_time_unit,
             partition_fields=self.partition_fields,
             buckets=self.buckets,
             clock=self.clock,

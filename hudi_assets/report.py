@@ -96,6 +96,8 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
     }
     if promise.bounds:
         found["bounded_by_commits"] = "; ".join(map(bound_in_words, promise.bounds))
+    if promise.unit is not None and promise.unit.evidence is not None:
+        found["event_time_unit"] = f"{promise.unit.unit}, inferred: {promise.unit.evidence}"
     if promise.freshness is None:
         return found | {"reason": promise.reason or "unknown"}
     lag = now - promise.freshness

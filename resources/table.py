@@ -8,7 +8,7 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.settings.config import DATA_LATENCY, EVENT_TIME_FIELD
+from hudi_assets.engine.settings.config import DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT
 from hudi_assets.home import home
 
 
@@ -16,7 +16,7 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
     """One Hudi merge-on-read table. A relative `path` lies under the home directory (HUDI_ASSETS_HOME).
 
     The fields from `record_key` on are for `open_or_create`; an existing table keeps its own. Only where it names no
-    event-time field is `event_time_field` taken for it.
+    event-time field or unit are `event_time_field` and `event_time_unit` taken for it.
     `settings` are `hoodie.*` and `hudi_assets.*` keys that go over the table's own.
     """
 
@@ -27,6 +27,7 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
     record_key: list[str] = []  # noqa: RUF012
     ordering_field: str | None = None
     event_time_field: str | None = None
+    event_time_unit: str | None = None
     partition_fields: list[str] = []  # noqa: RUF012
     buckets: int = 4
     clock: str = "system"
@@ -40,10 +41,16 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
         if self.data_latency:
             settings.setdefault(DATA_LATENCY, self.data_latency)
         table = HudiTable.open(self.location, settings=settings)
-        if table.config.event_time_field is None and self.event_time_field:
-            # Apache Hudi's writers do not keep it in the table's properties.
-            table = HudiTable.open(self.location, settings={**settings, EVENT_TIME_FIELD: self.event_time_field})
-        return table
+        missing = {
+            key: given
+            for key, given, stated in (
+                # Apache Hudi's writers do not keep them in the table's properties.
+                (EVENT_TIME_FIELD, self.event_time_field, table.config.event_time_field),
+                (EVENT_TIME_UNIT, self.event_time_unit, table.config.event_time_unit),
+            )
+            if given and stated is None
+        }
+        return HudiTable.open(self.location, settings={**settings, **missing}) if missing else table
 
     def exists(self) -> bool:
         return (Path(self.location) / ".hoodie").is_dir()
@@ -63,6 +70,7 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
             record_key=self.record_key,
             ordering_field=self.ordering_field,
             event_time_field=self.event_time_field,
+            event_time_unit=self.event_time_unit or self.settings.get(EVENT_TIME_UNIT),
             partition_fields=self.partition_fields,
             buckets=self.buckets,
             data_latency=self.data_latency,

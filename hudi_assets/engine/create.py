@@ -13,7 +13,7 @@ from hudi_assets.engine import spark
 from hudi_assets.engine.avro import schema as avro
 from hudi_assets.engine.compaction.residue import check_exact_split
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.event_time.units import Latency, parse_latency, unit_of
+from hudi_assets.engine.event_time.units import EventTimeUnit, Latency, parse_latency, unit_of
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.schema.evolution import check_columns
@@ -68,8 +68,6 @@ class NewTable:
             own |= {EXACT_SPLIT: "true", TABLE_SERVICES: "ours"}
         if self.url_encode:
             own[URL_ENCODE] = "true"
-        if self.event_time_unit is not None:
-            own[EVENT_TIME_UNIT] = self.event_time_unit
         if self.data_latency is not None:
             own[DATA_LATENCY] = AUTO if self.data_latency == AUTO else f"{parse_latency(self.data_latency)}ms"
         return own
@@ -79,6 +77,7 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
     """Write hoodie.properties of an empty table. Raises `InvalidInput` before anything is written."""
     name = asked.name or storage.base.rstrip("/").rsplit("/", 1)[-1]
     avro_json = _as_avro(asked.schema, name)
+    arrow = avro.avro_to_arrow_schema(avro_json)
     _check_shape(asked)
     time_field = asked.event_time_field or asked.ordering_field
     if time_field is None:
@@ -95,10 +94,9 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
         of_version=layout.table_properties,
         payload_class=layout.states_payload_class,
         hive_style=asked.hive_style,
-        own=asked.own_settings(),
+        own={**asked.own_settings(), **_unit_setting(asked, arrow, time_field)},
     )
     config = parse_config(properties, storage.base)
-    arrow = avro.avro_to_arrow_schema(avro_json)
     check_columns(arrow)
     check_fields(arrow, config)
     unit = unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
@@ -110,6 +108,15 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
     # Hudi's readers and writers list the timeline's folder, empty or not, and fail where it is missing.
     storage.make_folder(layout.timeline_folder)
     return config
+
+
+def _unit_setting(asked: NewTable, schema: pa.Schema, time_field: str) -> Mapping[str, str]:
+    """Stated in each table with a column of integers: nobody has to infer it, or to know our default."""
+    unit = asked.event_time_unit
+    if unit is None and time_field in schema.names and pa.types.is_integer(schema.field(time_field).type):
+        # As milliseconds, 32 bits end in January 1970.
+        unit = EventTimeUnit.MILLIS if pa.types.is_int64(schema.field(time_field).type) else EventTimeUnit.SECONDS
+    return {} if unit is None else {EVENT_TIME_UNIT: str(unit)}
 
 
 def _check_shape(asked: NewTable) -> None:

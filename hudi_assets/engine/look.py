@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
 from hudi_assets.engine.event_time.freshness import compute_freshness
+from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.summary import LogSummary
 from hudi_assets.engine.event_time.units import Latency, to_micros
@@ -34,6 +35,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         no_latency_reason=no_latency_reason(state, latency),
         missing=missing or _unknown_times(state, summaries),
         bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
+        unit=column_unit(state),
     )
 
 
@@ -49,6 +51,13 @@ def _unknown_times(state: TableState, summaries: Mapping[str, LogSummary]) -> st
     if not rests or state.zone_problem is None:
         return None
     return f"when its writes began is not known: {state.zone_problem}"
+
+
+def column_unit(state: TableState) -> ColumnUnit | None:
+    """How the event-time column counts; None where there is none, or no schema yet."""
+    if state.config.event_time_field is None or state.timeline.last_write is None:
+        return None
+    return state.event_time_doubt or state.event_time_unit
 
 
 def stats_of(state: TableState) -> Stats:

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from hudi_assets.engine.event_time.inference import ColumnUnit
 
 
 class Action(StrEnum):
@@ -309,6 +312,7 @@ class Freshness:
     `freshness` None means no promise can be made; `reason` then says why, naming the file.
     `threshold` and `instant` are those of the last completed event-time compaction.
     `bounds`: for which log files a bound by their commits stands in place of event times that they do not have.
+    `unit`: how the event-time column counts, and what says so; None where there is no such column.
     All times epoch ms; `computed_at` is the clock's time of the computation.
     """
 
@@ -320,6 +324,7 @@ class Freshness:
     min_event_time: int | None
     computed_at: int
     bounds: tuple[CommitBound, ...] = ()
+    unit: ColumnUnit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ import pyarrow as pa
 from hudi_assets.engine.avro import schema as avro_schema
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
-from hudi_assets.engine.event_time import table_times
-from hudi_assets.engine.event_time.summary import LogSummary
+from hudi_assets.engine.event_time import column_unit, table_times
+from hudi_assets.engine.event_time.inference import ColumnUnit
+from hudi_assets.engine.event_time.summary import LogSummary, ScannedLog
 from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.logs.reader import CommittedInstants
@@ -324,19 +325,42 @@ class TableState:
     # -- event times ------------------------------------------------------------------------------
 
     @cached_property
+    def event_time_unit(self) -> ColumnUnit:
+        """The event-time column and how it counts; `InvalidInput` where the settings name none that fits."""
+        return column_unit.unit_of_table(self)
+
+    @property
     def event_time_column(self) -> tuple[str, EventTimeUnit]:
-        """The event-time column and its unit; `InvalidInput` where the settings name none that fits."""
-        return table_times.event_time_column(self)
+        """The same, where the unit is known; `InvalidInput` where it is not."""
+        known = self.event_time_unit
+        if known.unit is None:
+            raise known.refusal(self.storage.base)
+        return known.column, known.unit
+
+    @cached_property
+    def event_time_doubt(self) -> ColumnUnit | None:
+        """Why nothing can be promised or chosen on the event times: their unit is unknown, or stated wrongly."""
+        known = self.event_time_unit
+        return known if known.unit is None else column_unit.doubt(self, known, self.event_time_ranges)
 
     @cached_property
     def event_time_tag(self) -> str:
         """Column and unit, as our commits state them: ranges and thresholds of another column say nothing."""
-        column, unit = self.event_time_column
-        return f"{column}:{unit}"
+        return self.event_time_unit.tag
+
+    @cached_property
+    def scanned(self) -> Mapping[str, ScannedLog]:
+        """What every remaining log file says by itself: the cache, else a scan."""
+        return table_times.scan(self, self.remaining_logs)
+
+    @cached_property
+    def event_time_ranges(self) -> Mapping[str, LogSummary]:
+        """What is known of each remaining log file, by path: write stats, else the cache, else a scan."""
+        return table_times.ranges_of(self)
 
     @cached_property
     def summaries(self) -> Mapping[str, LogSummary]:
-        """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
+        """The same; nothing is known where the unit is not, or is stated wrongly."""
         return table_times.summaries_of(self)
 
     @cached_property

@@ -55,7 +55,8 @@ class HudiTable(Reads, Writes, Maintenance, Looks):
         """Create an empty table at a path that holds none.
 
         `schema`: Spark, Arrow or Avro (JSON). `event_time_field` defaults to the ordering field;
-        `event_time_unit` (s, ms, us, iso) is for long and string columns. `data_latency`: how long from
+        `event_time_unit` (s, ms, us) is how a column of integers counts; it is stated in the table, `ms` where
+        nothing is given (`s` for 32 bits). `data_latency`: how long from
         an event to its commit, or "auto" to learn it from the commits. `clock`: "system", or "commit" for a
         replayed stream whose time is the newest commit's `clock_time`. `hive_style`, `url_encode`: how partition
         values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/merge.md`;

@@ -65,6 +65,33 @@ def test_status_for_people_shows_the_same(run: Callable[..., Answer], table: Pat
     assert "4 in 2 file slices" in answer.out
 
 
+def test_a_unit_that_nobody_stated_is_shown_as_inferred(run: Callable[..., Answer], table: Path) -> None:
+    stated = run("status", table, "--json").json["event_time_unit"]
+    assert (stated["unit"], stated["source"], stated["evidence"]) == ("ms", "setting", None)
+    for key in ("hudi_assets.event.time.unit", "hudi_assets.clock"):  # as in a table that others made
+        set_property(table, key, None)
+    promise = run("freshness", table, "--json").json
+    assert promise["freshness"] == "2024-04-30T23:59:59.999Z"
+    assert (promise["event_time_unit"]["unit"], promise["event_time_unit"]["source"]) == ("ms", "values")
+    inferred = "ms for column ts, inferred: in no other unit does each value of 4 files lie between 1980 and its commit"
+    assert inferred in run("status", table).out
+    planned = ("plan", table, "--threshold", SPLIT, "--dry-run", "--writers", "stopped")
+    assert inferred in run(*planned).out
+    assert run(*planned, "--json").json["event_time_unit"]["evidence"]
+
+
+def test_a_unit_that_the_values_contradict(run: Callable[..., Answer], table: Path) -> None:
+    promise = run("freshness", table, "--event-time-unit", "us", "--json").json
+    assert promise["freshness"] is None
+    assert "look like milliseconds" in promise["reason"]
+    before = contents(table)
+    answer = run("plan", table, "--event-time-unit", "us", "--json")
+    assert answer.code == WRONG_USE
+    assert "hudi_assets.event.time.unit=ms" in answer.error["hint"]
+    assert contents(table) == before
+    assert run("plan", table, "--event-time-unit", "days").code == WRONG_USE
+
+
 def test_freshness_without_a_latency_is_null_and_says_why(run: Callable[..., Answer], table: Path) -> None:
     set_property(table, "hudi_assets.data.latency", None)
     found = run("freshness", table, "--json").json

@@ -40,6 +40,26 @@ def test_the_tables_own_event_time_field_stays(tmp_path: Path) -> None:
     assert block(path, event_time_field="n").config.event_time_field == "paid_at"
 
 
+def test_the_blocks_event_time_unit_counts_where_the_table_states_none(tmp_path: Path) -> None:
+    path = made(tmp_path / "t", event_time_field="n")
+    assert block(path).config.event_time_unit is None
+    assert block(path, event_time_unit="us").config.event_time_unit == "us"
+    with pytest.raises(ValueError, match="'days' is none of s, ms, us"):
+        block(path, event_time_unit="days")
+    with (path / ".hoodie/hoodie.properties").open("a") as file:
+        file.write("hudi_assets.event.time.unit=ms\n")
+    assert block(path, event_time_unit="us").config.event_time_unit == "ms"
+
+
+@pytest.mark.parametrize("how", [{"event_time_unit": "us"}, {"settings": {"hudi_assets.event.time.unit": "us"}}])
+def test_a_table_that_is_created_states_the_blocks_unit(how: dict[str, object], tmp_path: Path) -> None:
+    made = HudiTableComponent(
+        name="payments", path=str(tmp_path / "t"), external=True, record_key=["id"], ordering_field="n", **how
+    )
+    made._resource().open_or_create(SCHEMA)
+    assert HudiTable.open(str(tmp_path / "t")).config.event_time_unit == "us"
+
+
 def test_the_block_says_who_executes(tmp_path: Path) -> None:
     path = made(tmp_path / "t", event_time_field="paid_at")
     assert block(path).config.executor == "native"

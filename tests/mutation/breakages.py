@@ -29,6 +29,7 @@ PLACES = ("tests/unit/test_places.py",)
 BOUNDS = ("tests/unit/test_commit_bound.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
 ZONES = ("tests/unit/test_time_zones.py",)
+UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -227,6 +228,98 @@ BREAKAGES: tuple[Breakage, ...] = (
         "if s.deletes != s.barriers]",
         "if s.deletes != 0 and not s.barriers]",
         SELECTION,
+    ),
+    # -- units of event times
+    Breakage(
+        "integers whose unit nobody stated are milliseconds",
+        f"{_ENGINE}/event_time/column_unit.py",
+        "    if config.created_here:",
+        "    if True:",
+        UNITS,
+    ),
+    Breakage(
+        "event times from 1970 on are plausible",
+        f"{_ENGINE}/event_time/inference.py",
+        "EARLIEST_MS: Final = 315_532_800_000",
+        "EARLIEST_MS: Final = 0",
+        UNITS,
+    ),
+    Breakage(
+        "event times long after their commit are plausible",
+        f"{_ENGINE}/event_time/inference.py",
+        "(counts.committed_ms + LEEWAY_MS) * 1_000_000",
+        "(counts.committed_ms + 100_000 * LEEWAY_MS) * 1_000_000",
+        UNITS,
+    ),
+    Breakage(
+        "of files that count in two units the first decides",
+        f"{_ENGINE}/event_time/inference.py",
+        "    if len(by_unit) > 1:",
+        "    if False:",
+        UNITS,
+    ),
+    Breakage(
+        "a file whose values fit no unit is passed over",
+        f"{_ENGINE}/event_time/inference.py",
+        "            return _unknown(column, _implausible(column, one), _likely(one))",
+        "            continue",
+        UNITS,
+    ),
+    Breakage(
+        "a stated unit is believed whatever the values say",
+        f"{_ENGINE}/event_time/inference.py",
+        "possible and stated.unit not in possible:",
+        "possible and stated.unit is possible[0]:",
+        UNITS,
+    ),
+    Breakage(
+        "a stated unit is doubted where the values fit no other",
+        f"{_ENGINE}/event_time/inference.py",
+        "        if stated.unit is not None and possible and stated.unit not in possible:",
+        "        if stated.unit not in possible:",
+        UNITS,
+    ),
+    Breakage(
+        "a plan goes by event times in a unit that the values contradict",
+        f"{_ENGINE}/state.py",
+        "        return known if known.unit is None else column_unit.doubt(self, known, self.event_time_ranges)",
+        "        return known if known.unit is None else None",
+        UNITS,
+    ),
+    Breakage(
+        "a look at a table whose unit nobody can tell fails",
+        f"{_ENGINE}/face/maintenance.py",
+        "            if promise.unit is None or promise.unit.problem is None:",
+        "            if True:",
+        UNITS,
+    ),
+    Breakage(
+        "a latency is learned from commits in a wrong unit",
+        f"{_ENGINE}/event_time/lateness.py",
+        "stat.min_event_time if own and not _is_doubtful(state, stat) else None",
+        "stat.min_event_time if own else None",
+        UNITS,
+    ),
+    Breakage(
+        "a new table does not state how its event times count",
+        f"{_ENGINE}/create.py",
+        "    return {} if unit is None else {EVENT_TIME_UNIT: str(unit)}",
+        "    return {}",
+        UNITS,
+    ),
+    Breakage(
+        "the greatest of a file's microseconds is floored",
+        f"{_ENGINE}/event_time/units.py",
+        "    return -(-micros // 1000) if ceiled else micros // 1000",
+        "    return micros // 1000",
+        UNITS,
+    ),
+    Breakage(
+        "text of digits is a time",
+        f"{_ENGINE}/event_time/units.py",
+        '"" if text.isdigit() and len(text) != _COMPACT_DATE else text',
+        "text",
+        UNITS,
     ),
     # -- residue log and exact split
     Breakage(

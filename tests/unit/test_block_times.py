@@ -133,7 +133,7 @@ def _scanned(table: HudiTable) -> dict[str, LogSummary]:
         column, unit = table.state().event_time_column
         found[log.path] = table_times.scan_summary(
             table._storage, log.path, column, unit, table.config.ordering_field, table.state().schema
-        )
+        ).summary
         path.write_bytes(kept)
     return found
 

@@ -132,7 +132,11 @@ class CompactionPlanner:
         refuse_missing(state)
         settings = self.config.compaction
         # Refuses a missing or mistyped field before anything else.
-        unit = state.event_time_column[1] if settings.by_event_time or settings.due_by_event_time else None
+        unit = None
+        if settings.by_event_time or settings.due_by_event_time:
+            unit = state.event_time_column[1]
+            if state.event_time_doubt is not None:
+                raise state.event_time_doubt.refusal(self.storage.base)
         check_exact_split(self.config, unit if settings.by_event_time else None, self.layout, self.storage.base)
         check_metadata_table(self.storage, self.config, self.layout)
         table_index.check_exact_split(state)

@@ -13,8 +13,8 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
     """Epoch ms, or why there is none; None for Hudi's own strategies, which take none.
 
     With EVENT_TIME_TRIGGER it decides when one of them is due, and follows from the data latency alone: none of their
-    plans promises a threshold. Raises `InvalidInput` for both at once, and for a threshold that the table's clock has
-    not reached.
+    plans promises a threshold. Raises `InvalidInput` for both at once, for a threshold that the table's clock has not
+    reached, and where nobody can tell the event times' unit.
     """
     where = state.storage.base
     if threshold is not None and data_latency is not None:
@@ -34,12 +34,22 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
             )
             unknown = f"the table has no data latency, {asks}"
             return NoPlan(no_latency_reason(state, data_latency) or unknown)
-        return now - latency
+        return _unless_in_doubt(state, now - latency)
     limit = parse_time(threshold)
     if limit > now:
         raise InvalidInput(
             f"The threshold {threshold} is in the future of the table's clock.",
             where=where,
-            hint="Give one at or before now: records up to it may still arrive.",
+            hint="Give one at or before now: records up to it may still arrive. A number is epoch milliseconds.",
         )
-    return limit
+    return _unless_in_doubt(state, limit)
+
+
+def _unless_in_doubt(state: TableState, limit: int) -> int | NoPlan:
+    """The threshold, where the event times that are compared with it are known."""
+    doubt = state.event_time_doubt
+    if doubt is None:
+        return limit
+    if not state.remaining_logs:
+        return NoPlan("no log file remains")
+    raise doubt.refusal(state.storage.base)

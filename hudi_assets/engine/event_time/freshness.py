@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.summary import Summaries
 from hudi_assets.engine.model import CommitBound, Freshness, LogFile
 
@@ -26,12 +27,13 @@ def compute_freshness(
     no_latency_reason: str | None = None,
     missing: str | None = None,
     bounds: tuple[CommitBound, ...] = (),
+    unit: ColumnUnit | None = None,
 ) -> Freshness:
     """The table's freshness now. All times epoch ms.
 
     Without a data latency the watermark is the last event-time compaction's threshold, unless
     `no_latency_reason` says why a latency that should be there is missing. `missing` names a file of the
-    table that is gone: what it held is in no view.
+    table that is gone: what it held is in no view. `unit` is the event-time column's, for the reader.
     """
     instant, threshold = last_threshold or (None, None)
     mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
@@ -53,6 +55,7 @@ def compute_freshness(
         min_event_time=lowest,
         computed_at=now_ms,
         bounds=bounds,
+        unit=unit,
     )
 
 

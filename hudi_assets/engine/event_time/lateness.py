@@ -9,6 +9,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.event_time.column_unit import is_doubtful
 from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, ObservedLatency, observe
 from hudi_assets.engine.event_time.units import EventTimeUnit, parse_latency, to_micros
 from hudi_assets.engine.logs.codec import BlockType, read_blocks
@@ -17,7 +18,7 @@ from hudi_assets.engine.merging.merge import Deletes
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.settings.config import AUTO, DATA_LATENCY
 from hudi_assets.engine.state import TableState
-from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import instant_ms
 
 NO_EVIDENCE = (
@@ -43,6 +44,9 @@ def no_latency_reason(state: TableState, given: timedelta | str | int | None = N
     """Why there is no data latency, where it should be learned; None elsewhere."""
     if not _is_learned(state, given):
         return None
+    doubt = state.event_time_doubt if state.remaining_logs else None
+    if doubt is not None:
+        return doubt.problem
     return NO_EVIDENCE if _tells_time(state) else f"the data latency cannot be learned: {state.zone_problem}"
 
 
@@ -64,7 +68,7 @@ def _evidence(state: TableState) -> Iterator[LogEvidence]:
         for stat in commit.stats:
             if stat.log_version is None:
                 continue
-            low = stat.min_event_time if own else None
+            low = stat.min_event_time if own and not _is_doubtful(state, stat) else None
             if low is None:
                 summaries = _by_path(state) if summaries is None else summaries
                 low = summaries.get(stat.path)
@@ -74,6 +78,11 @@ def _evidence(state: TableState) -> Iterator[LogEvidence]:
 def _tells_time(state: TableState) -> bool:
     """Whether it is known when commits were made."""
     return state.config.clock == "commit" or state.zone_problem is None
+
+
+def _is_doubtful(state: TableState, stat: WriteStat) -> bool:
+    low, high = stat.min_event_time, stat.max_event_time
+    return low is not None and high is not None and is_doubtful(state.event_time_unit, low, high, state.read_at_ms)
 
 
 def _requested(state: TableState, timestamp: str) -> int:

@@ -66,6 +66,14 @@ class LogSummary(NamedTuple):
         return self.min_event_time is not None and self.max_event_time is not None
 
     @property
+    def dated(self) -> tuple[int, int] | None:
+        """The range of the records that have an event time; None where there are none, or it is unknown."""
+        low, high = self.min_event_time, self.max_event_time
+        if low is None and self.undated is not None:
+            low, high = self.undated.low, self.undated.high
+        return None if low is None or high is None else (low, high)
+
+    @property
     def counts_from(self) -> int | None:
         """The event time from which on the file counts for the promise: its minimum, or what bounds it."""
         if self.min_event_time is not None or self.bound is None:
@@ -105,6 +113,16 @@ class LogSummary(NamedTuple):
 
 
 Summaries = Mapping[str, LogSummary]
+
+
+class ScannedLog(NamedTuple):
+    """What a log file itself says, and the newest instant of its blocks ("": it has none).
+
+    Of an event-time column of integers the summary has the counts, whatever their unit.
+    """
+
+    summary: LogSummary
+    last_instant: str
 
 
 def to_json(summary: LogSummary) -> list[Any]:

@@ -11,12 +11,12 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.event_time.summary import LogSummary, from_json, to_json
-from hudi_assets.engine.event_time.units import EventTimeUnit, unit_of
+from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
+from hudi_assets.engine.event_time.inference import ColumnUnit, Source
+from hudi_assets.engine.event_time.summary import LogSummary, ScannedLog, from_json, to_json
+from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.logs.summaries import scan_summary
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD
 from hudi_assets.engine.storage import SCRATCH
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
@@ -34,34 +34,16 @@ if TYPE_CHECKING:
     from hudi_assets.engine.state import TableState
 
 SUMMARIES: Final = f"{SCRATCH}/event_times.json"
+_COUNTS: Final = "counts"
 _PATH: Final = attrgetter("path")
 # Archivers keep more completed writes than these, whatever their settings.
 _NEVER_ARCHIVED: Final = 2
 
 
-def event_time_column(state: TableState) -> tuple[str, EventTimeUnit]:
-    """The event-time column and its unit; `InvalidInput` where the settings name none that fits."""
-    config, schema = state.config, state.data_schema
-    name = config.event_time_field
-    if name is None:
-        raise InvalidInput(
-            f"The table names no event-time field ({EVENT_TIME_FIELD}).",
-            where=state.storage.base,
-            hint="Give one: --event-time-field, or event_time_field in the component's YAML.",
-        )
-    if name not in schema.names:
-        raise InvalidInput(
-            f"The table has no column {name!r} to take event times from.",
-            where=state.storage.base,
-            hint=f"It has: {', '.join(schema.names)}.",
-        )
-    return name, unit_of(schema.field(name).type, config.event_time_unit, name)
-
-
 # -- log files --------------------------------------------------------------------------------
 
 
-def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
+def ranges_of(state: TableState) -> Mapping[str, LogSummary]:
     """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
     stats = _own_stats(state)
     with suppress(OSError):  # a table that this process may only read keeps no memory
@@ -80,8 +62,48 @@ def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
             missing.append(log)
         else:
             found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
-    found |= _scanned(state, missing)
+    if missing:
+        known = state.event_time_unit
+        scanned = state.scanned if known.source is Source.VALUES else scan(state, missing)
+        found |= {log.path: _in_millis(scanned[log.path].summary, known) for log in missing}
     return found
+
+
+def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
+    """The same; all of it unknown where the unit of the event times is, or is wrongly stated."""
+    ranges = state.event_time_ranges
+    problem = state.event_time_doubt if ranges else None
+    return ranges if problem is None else {path: _unknown(summary, problem) for path, summary in ranges.items()}
+
+
+def _in_millis(scanned: LogSummary, known: ColumnUnit) -> LogSummary:
+    """A scan's summary in epoch ms: of integers it has their counts."""
+    unit = known.unit
+    if unit is None:
+        return _unknown(scanned, known)
+    if unit not in MICROS_OF:
+        return scanned
+    undated = scanned.undated
+    if undated is not None:
+        undated = undated._replace(low=_floored(undated.low, unit), high=_ceiled(undated.high, unit))
+    low, high = _floored(scanned.min_event_time, unit), _ceiled(scanned.max_event_time, unit)
+    return scanned._replace(min_event_time=low, max_event_time=high, undated=undated)
+
+
+def _floored(count: int | None, unit: EventTimeUnit) -> int | None:
+    return None if count is None else in_millis(count, unit)
+
+
+def _ceiled(count: int | None, unit: EventTimeUnit) -> int | None:
+    return None if count is None else in_millis(count, unit, ceiled=True)
+
+
+def _unknown(summary: LogSummary, problem: ColumnUnit) -> LogSummary:
+    if summary.holds_nothing:
+        return summary
+    hint = f" {problem.hint}" if problem.hint else ""
+    reason = f"{problem.problem}.{hint}".rstrip(".")
+    return summary._replace(min_event_time=None, max_event_time=None, reason=reason, undated=None)
 
 
 def _own_stats(state: TableState) -> Mapping[str, WriteStat]:
@@ -112,12 +134,16 @@ def _remembered_stats(state: TableState) -> dict[str, WriteStat]:
     }
 
 
-def _scanned(state: TableState, logs: list[LogFile]) -> dict[str, LogSummary]:
-    """Summaries from the log files themselves, by headers or records, kept beside the table: log files never change."""
-    if not logs:
-        return {}
-    column, unit = state.event_time_column
-    known = _read_cache(state, column, unit)
+def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
+    """What log files themselves say, by headers or records, kept beside the table: log files never change.
+
+    Of a column of integers it is their counts: they hold whatever unit is stated, and tell one that is not.
+    """
+    column, by_type = column_of(state)
+    kind = by_type or _COUNTS
+    stated = stated_unit(state)
+    unit = stated.unit if stated else None
+    known = _read_cache(state, column, kind)
     fresh = 0
     result = {}
     ordering, schema = state.config.ordering_field, state.schema
@@ -128,24 +154,24 @@ def _scanned(state: TableState, logs: list[LogFile]) -> dict[str, LogSummary]:
             fresh += 1
         result[log.path] = known[key]
     if fresh:
-        _write_cache(state, column, unit, {f"{g.original}:{g.size}": result[g.path] for g in logs})
+        _write_cache(state, column, kind, {f"{g.original}:{g.size}": result[g.path] for g in logs})
     return result
 
 
-def _read_cache(state: TableState, column: str, unit: EventTimeUnit) -> dict[str, LogSummary]:
+def _read_cache(state: TableState, column: str, kind: str) -> dict[str, ScannedLog]:
     try:
         body = unseal(state.storage.read(SUMMARIES))
-        if body.get("column") != column or body.get("unit") != unit:
+        if body.get("column") != column or body.get("kind") != kind:
             return {}
-        return {key: from_json(value) for key, value in body["logs"].items()}
+        return {key: ScannedLog(from_json(value), str(last)) for key, (last, *value) in body["logs"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # only a cache: what cannot be read is scanned again
 
 
-def _write_cache(state: TableState, column: str, unit: EventTimeUnit, logs: Mapping[str, LogSummary]) -> None:
-    values = {key: to_json(summary) for key, summary in logs.items()}
+def _write_cache(state: TableState, column: str, kind: str, logs: Mapping[str, ScannedLog]) -> None:
+    values = {key: [one.last_instant, *to_json(one.summary)] for key, one in logs.items()}
     with suppress(OSError):  # a table that this process may only read is scanned each time
-        state.storage.replace(SUMMARIES, seal({"column": column, "unit": unit, "logs": values}))
+        state.storage.replace(SUMMARIES, seal({"column": column, "kind": kind, "logs": values}))
 
 
 # -- thresholds -------------------------------------------------------------------------------
@@ -201,7 +227,7 @@ def remember(state: TableState, newest: int = 0) -> None:
         if batch := state.commit(instant).extra.get(BATCH_ID):
             batches[batch] = instant.timestamp
     columns = dict(memory.columns)
-    if state.config.event_time_field is not None:
+    if state.config.event_time_field is not None and state.event_time_unit.unit is not None:
         columns[state.event_time_tag] = _column_memory(state, settled, memory.of(state.event_time_tag))
     write_memory(state.storage, Memory(columns, newest_batches(batches)), made_from)
 

@@ -1,7 +1,7 @@
 """Event times: parsing what people write, and reading a column's values as epoch milliseconds.
 
-Units: a timestamp or date column needs none; a long or string column has one by setting
-(`hudi_assets.event.time.unit`: s, ms, us or iso).
+Units: a timestamp or date column needs none, text is ISO-8601. A column of integers has one by setting
+(`hudi_assets.event.time.unit`: s, ms or us); where none is stated, its values may tell (see `inference`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,8 @@ from hudi_assets.engine.model import EventTimeRange
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)")
 _MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_1980_S, _2100_S = 315_532_800, 4_102_444_800
+_COMPACT_DATE = 8  # 20240501
 Time = int | str | datetime
 """Epoch ms, ISO-8601 text, or a datetime with a zone."""
 Latency = timedelta | str | int
@@ -34,6 +37,10 @@ class EventTimeUnit(StrEnum):
     ISO = "iso"
     TIMESTAMP = "timestamp"
     DATE = "date"
+
+
+MICROS_OF: Final = {EventTimeUnit.SECONDS: 1_000_000, EventTimeUnit.MILLIS: 1000, EventTimeUnit.MICROS: 1}
+"""The units that integers may count in, by their length in microseconds."""
 
 
 def iso(ms: int | None) -> str | None:
@@ -75,6 +82,11 @@ def parse_time(value: int | str | datetime, what: str = "threshold") -> int:
         return (value - EPOCH) // timedelta(milliseconds=1)
     text = str(value).strip()
     if re.fullmatch(r"-?\d{9,}", text):
+        if _1980_S <= int(text) < _2100_S:
+            raise InvalidInput(
+                f"The {what} {text} looks like seconds ({iso(int(text) * 1000)}).",
+                hint="Give ISO-8601, or epoch milliseconds.",
+            )
         return int(text)
     try:
         parsed = datetime.fromisoformat(text)
@@ -103,24 +115,26 @@ def parse_latency(value: int | str | timedelta) -> int:
     return ms
 
 
-def unit_of(type_: pa.DataType, setting: str | None, column: str) -> EventTimeUnit:
-    """The unit of an event-time column, from its type and the setting; `InvalidInput` if it has none."""
+def unit_of(type_: pa.DataType, setting: str | None, column: str) -> EventTimeUnit | None:
+    """The unit of an event-time column, from its type and the setting.
+
+    None: the column's integers count in a unit that nobody stated. `InvalidInput` where there can be none.
+    """
     if pa.types.is_timestamp(type_):
         return EventTimeUnit.TIMESTAMP
     if pa.types.is_date(type_):
         return EventTimeUnit.DATE
     if pa.types.is_integer(type_):
-        allowed = [EventTimeUnit.SECONDS, EventTimeUnit.MILLIS, EventTimeUnit.MICROS]
-        default = EventTimeUnit.MILLIS
+        allowed = list(MICROS_OF)
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        allowed, default = [EventTimeUnit.ISO], EventTimeUnit.ISO
+        allowed = [EventTimeUnit.ISO]
     else:
         raise InvalidInput(
             f"Column {column!r} of type {type_} cannot be an event time.",
             hint="Use a timestamp, date, long or ISO-8601 string column.",
         )
     if setting is None:
-        return default
+        return allowed[0] if len(allowed) == 1 else None
     unit = next((u for u in allowed if u.value == setting), None)
     if unit is None:
         choices = ", ".join(u.value for u in allowed)
@@ -143,9 +157,8 @@ def to_micros(column: pa.Array | pa.ChunkedArray, unit: EventTimeUnit) -> pa.Chu
         return pc.multiply(days, pa.scalar(86_400_000_000, pa.int64()))
     if unit is EventTimeUnit.ISO:
         return _iso_micros(chunked)
-    scale = {EventTimeUnit.SECONDS: 1_000_000, EventTimeUnit.MILLIS: 1000, EventTimeUnit.MICROS: 1}[unit]
     try:
-        return pc.multiply_checked(chunked.cast(pa.int64()), pa.scalar(scale, pa.int64()))
+        return pc.multiply_checked(chunked.cast(pa.int64()), pa.scalar(MICROS_OF[unit], pa.int64()))
     except pa.ArrowInvalid:
         raise InvalidInput("An event time is too far from 1970 to be one.", hint="Check the unit.") from None
 
@@ -159,19 +172,37 @@ def _iso_micros(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _iso_to_micros(text: str) -> int:
     try:
-        parsed = datetime.fromisoformat(text)
+        # Of digits alone Python would make a date and a time where it can: 1712010112345 becomes the year 1712.
+        parsed = datetime.fromisoformat("" if text.isdigit() and len(text) != _COMPACT_DATE else text)
     except ValueError:
         raise InvalidInput(f"{text!r} is not an ISO-8601 event time.") from None
     aware = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(microseconds=1)
 
 
-def range_of(column: pa.Array | pa.ChunkedArray, unit: EventTimeUnit, where: str) -> EventTimeRange:
-    """The range of a column in epoch ms, minimum floored and maximum ceiled; unknown if it has a null."""
+def in_millis(count: int, unit: EventTimeUnit, *, ceiled: bool = False) -> int:
+    """A count of `unit` as epoch ms, floored, or ceiled as a maximum has to be."""
+    micros = count * MICROS_OF[unit]
+    return -(-micros // 1000) if ceiled else micros // 1000
+
+
+def in_counts(ms: int, unit: EventTimeUnit) -> int:
+    """Epoch ms as a column of `unit` counts them: what `in_millis` was made of, but for what it rounded."""
+    return ms * 1000 // MICROS_OF[unit]
+
+
+def range_of(column: pa.Array | pa.ChunkedArray, unit: EventTimeUnit | None, where: str) -> EventTimeRange:
+    """The range of a column in epoch ms, minimum floored and maximum ceiled; unknown if it has a null.
+
+    Without a unit: the smallest and greatest of the column's integers as they are.
+    """
     if len(column) == 0:
         return EventTimeRange(None, None, f"{where} holds no record")
     if column.null_count:
         return EventTimeRange(None, None, f"{where} has {column.null_count} records without event time")
+    if unit is None:
+        counted = pc.min_max(column).as_py()
+        return EventTimeRange(int(counted["min"]), int(counted["max"]))
     bounds = pc.min_max(to_micros(column, unit)).as_py()
     return EventTimeRange(bounds["min"] // 1000, -(-bounds["max"] // 1000))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from hudi_assets.engine import look
+from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
 from hudi_assets.engine.event_time.units import Latency
@@ -32,6 +33,10 @@ class Looks(OpenedTable):
     def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
         """What the read-optimized view promises now."""
         return look.freshness_of(self._readable(), data_latency)
+
+    def event_time_unit(self) -> ColumnUnit | None:
+        """How the event-time column counts, and what says so: its type, a setting, or its values."""
+        return look.column_unit(self._readable())
 
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""

@@ -62,17 +62,23 @@ class Maintenance(OpenedTable):
     def look(self) -> Look:
         """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
 
-        A damaged table has no compaction due; its freshness is None, with the reason.
+        A damaged table has no compaction due, nor one whose event times nobody can read; its freshness is None,
+        with the reason.
         """
         state = self._readable()
+        promise = freshness_of(state)
         try:
             problem = state.zone_problem
             limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
             due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
         except CorruptTable as damage:
             due = NoPlan(str(damage))
+        except InvalidInput as wrong:
+            if promise.unit is None or promise.unit.problem is None:
+                raise
+            due = NoPlan(str(wrong))
         return Look(
-            freshness=freshness_of(state),
+            freshness=promise,
             pending=next(iter(state.executable_plans), None),
             due=due,
             leftovers=leftovers(state, self._true_now_ms),

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_assets.engine.event_time.summary import LogSummary, Since, Undated
-from hudi_assets.engine.event_time.units import EventTimeUnit, range_of
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.summary import LogSummary, ScannedLog, Since, Undated
+from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit, in_counts, range_of
 from hudi_assets.engine.logs.block_times import BlockTimes, block_times, stated_minimum
 from hudi_assets.engine.logs.codec import BlockType, LogBlock, read_headers
 from hudi_assets.engine.logs.reader import (
@@ -26,32 +27,56 @@ from hudi_assets.engine.storage import Storage
 
 
 def scan_summary(
-    storage: Storage, path: str, column: str, unit: EventTimeUnit, ordering: str, schema: pa.Schema
-) -> LogSummary:
+    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: str, schema: pa.Schema
+) -> ScannedLog:
     """A log file's event times. Blocks of any instant count: that can only widen.
 
     The content of a block is read only where its header does not tell: in files of other writers, and of older ones.
+    Of a column of integers they are its numbers as they are in the file: `unit` only says which headers to believe,
+    those of blocks that were written in the unit that is stated now (None: none is stated, so the data tells).
     """
+    by_type = None if unit in MICROS_OF else unit
     found: list[tuple[LogBlock, BlockTimes]] = []
     deletes = rollbacks = 0
+    last = ""
     for block in _headers(storage, path):
         if block.framed:
-            return LogSummary(None, None, None, reason=f"the block at byte {block.offset} is damaged")
+            return _unknown(f"the block at byte {block.offset} is damaged", last)
         if block.is_corrupt:
             continue
         refuse_unsupported(block, path)
+        last = max(last, block.instant_time)
         if block.type is BlockType.COMMAND:
             rollbacks += 1
             continue
-        times = block_times(block, f"{column}:{unit}")
+        times = _by_header(block, column, unit)
         if times is None:
             stored = StoredBlock(path, block)
             records = stored.records(storage, schema, ordering, (*head_columns(ordering), column))
-            times = _times_of(records, block, column, unit, ordering)
+            try:
+                times = _times_of(records, block, column, by_type, ordering, unit)
+            except InvalidInput as error:  # a text that is no time: it could be any
+                return _unknown(f"{path}: {error.what}", last)
         deletes += times.deletes
         if not is_applied(block):
             found.append((block, times))
-    return _summary(path, found, deletes, rollbacks)
+    return ScannedLog(_summary(path, found, deletes, rollbacks), last)
+
+
+def _unknown(reason: str, last: str) -> ScannedLog:
+    return ScannedLog(LogSummary(None, None, None, reason=reason), last)
+
+
+def _by_header(block: LogBlock, column: str, unit: EventTimeUnit | None) -> BlockTimes | None:
+    times = None if unit is None else block_times(block, f"{column}:{unit}")
+    if times is None or unit not in MICROS_OF:
+        return times
+    # A header has epoch ms.
+    return replace(
+        times,
+        low=None if times.low is None else in_counts(times.low, unit),
+        high=None if times.high is None else in_counts(times.high, unit),
+    )
 
 
 def _headers(storage: Storage, path: str) -> Iterator[LogBlock]:
@@ -63,17 +88,28 @@ def is_applied(block: LogBlock) -> bool:
     return block.schema is not None and APPLIED_PROPERTY in block.schema
 
 
-def _times_of(records: LogRecords, block: LogBlock, column: str, unit: EventTimeUnit, ordering: str) -> BlockTimes:
+def _times_of(
+    records: LogRecords,
+    block: LogBlock,
+    column: str,
+    by_type: EventTimeUnit | None,
+    ordering: str,
+    unit: EventTimeUnit | None,
+) -> BlockTimes:
     """A block's event times by its records; by what older headers say of rows that were beaten too."""
-    times = times_of(records, column, unit, ordering)
-    stated = stated_minimum(block, f"{column}:{unit}")
+    times = times_of(records, column, by_type, ordering)
+    # Where nothing was stated, such headers were written in milliseconds.
+    written = unit or EventTimeUnit.MILLIS
+    stated = stated_minimum(block, f"{column}:{written}")
+    if stated is not None and by_type is None:
+        stated = in_counts(stated, written)
     if stated is None or times.low is None or stated >= times.low:
         return times
     return replace(times, low=stated)
 
 
-def times_of(records: LogRecords, column: str, unit: EventTimeUnit, ordering: str) -> BlockTimes:
-    """What the records of a block say of their event times."""
+def times_of(records: LogRecords, column: str, unit: EventTimeUnit | None, ordering: str) -> BlockTimes:
+    """What the records of a block say of their event times; without a unit, in the column's own numbers."""
     barriers = barriers_of(records, ordering)
     if isinstance(records, Rows):
         values, deletes = records.table.column(column), count_deleted(records.table)

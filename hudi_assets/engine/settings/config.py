@@ -89,6 +89,7 @@ class TableConfig:
 
     `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or
     where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
+    `created_here`: this project made the table (its clock is stated).
     `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
     nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
     `timezone` is that of the instants: UTC, LOCAL or an IANA name (`timeline/zone.py`). `saved_by`: what Hudi's writer
@@ -118,6 +119,7 @@ class TableConfig:
     log_block_format: str
     log_file_max_size: int
     buckets_given: bool
+    created_here: bool
     compaction: CompactionSettings
     merging: MergeSettings
     index: IndexSettings
@@ -231,7 +233,7 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
     check_stated(properties, overlay, storage.base)
     config = parse_config({**evident_rules(properties), **properties, **overlay}, storage.base)
     buckets_given = BUCKETS in overlay and BUCKETS not in properties
-    return replace(config, buckets_given=buckets_given, saved_by=saved_by(text))
+    return replace(config, buckets_given=buckets_given, created_here=CLOCK in properties, saved_by=saved_by(text))
 
 
 def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
@@ -288,6 +290,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
         log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
         buckets_given=False,
+        created_here=CLOCK in properties,
         compaction=parse_compaction_settings(properties, where),
         merging=merging,
         index=parse_index_settings(properties, where),
