@@ -31,7 +31,7 @@ from hudi_assets.report import MAX_ROWS
 FRESHNESS_METADATA = "freshness_ms"
 _MAGIC = b"#HUDI#"
 # Kinds of findings that change no answer.
-_LEFTOVERS = frozenset({"unfinished", "guard", "orphan", "markers", "unknown_file"})
+_LEFTOVERS = frozenset({"unfinished", "guard", "orphan", "markers", "unknown_file", "broken_link"})
 
 
 def find_pre_threshold_logs(bars: Iterable[LogBar], threshold: int) -> list[str]:

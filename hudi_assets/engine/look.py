@@ -18,13 +18,14 @@ from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFi
 from hudi_assets.engine.slices.missing import missing_files
 from hudi_assets.engine.slices.orphans import Orphans
 from hudi_assets.engine.state import TableState
+from hudi_assets.engine.storage import FileInfo
 
 
 def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness:
     """What the read-optimized view promises; `latency` instead of the table's own data latency."""
     latency_ms = data_latency_ms(state, latency)
     summaries = bounded_summaries(state, latency)
-    missing = next((f"{one.stat.path}: {one.what}" for one in missing_files(state)), None)
+    missing = next((f"{one.path}: {one.what}" for one in missing_files(state)), None)
     return compute_freshness(
         state.remaining_logs,
         summaries,
@@ -113,19 +114,25 @@ def _compacted_bars(state: TableState, paths: set[str]) -> Iterator[LogBar]:
 
 
 def carried_over(state: TableState) -> tuple[CarryOver, ...]:
-    """The carried-over log files that the current slices and pending plans show, link and target."""
-    shown = {log.path for log in state.remaining_logs}
-    instants = {log.base_instant for log in state.remaining_logs}
-    plans = [state.plan(instant) for instant in sorted(instants)]
-    pending = {plan.instant for plan in state.pending_plans}
-    return tuple(
-        carried
-        for plan in (*plans, *(p for p in state.pending_plans if p.instant not in instants))
-        if plan is not None
-        for op in plan.operations
-        for carried in op.carried_over
-        if carried.link in shown or plan.instant in pending
-    )
+    """The carried-over log files of the current slices and pending plans, link and first original.
+
+    Those that the timeline names and that the folder shows, be it as a link to nothing: one may lack the other.
+    """
+    found = {c.link: c for plan in state.pending_plans for op in plan.operations for c in op.carried_over}
+    current = {(s.partition, s.file_id): s.base_instant for s in state.view.latest}
+    for instant in sorted(set(current.values())):
+        for link, target in state.origins.at(instant).items():
+            log = state.layout.parse_log_file(FileInfo(link, 0), link.rpartition("/")[0])
+            if log is not None and current.get((log.partition, log.file_id)) == instant:
+                found[link] = CarryOver(link, target)
+    for log in state.remaining_logs:
+        if log.original != log.path:
+            found.setdefault(log.path, CarryOver(log.path, log.original))
+    targets = {link.path: link.link_target for link in state.broken_links}
+    for one in missing_files(state):
+        if gone := targets.get(one.path):
+            found.setdefault(one.path, CarryOver(one.path, gone))
+    return tuple(found[link] for link in sorted(found))
 
 
 def log_event_times(state: TableState) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:

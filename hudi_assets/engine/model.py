@@ -106,7 +106,8 @@ class LogFile(NamedTuple):
     version: int
     write_token: str
     size: int
-    # Where a carried-over log file's bytes first were written; its own path for any other log file.
+    # The file that holds its bytes: what a symbolic link leads to; its own path for any other log file. Where a
+    # carried-over file's bytes first were written, the timeline says (`slices.origins`).
     original: str
 
     @property
@@ -158,10 +159,20 @@ class FileSlice:
 
 
 class CarryOver(NamedTuple):
-    """A remaining log file (`target`) shown in the new slice under another name (`link`). Table-relative."""
+    """A remaining log file shown in the new slice under another name (`link`). Table-relative.
+
+    `target` is where its bytes first were written; that file may be cleaned by now. `source` is the old slice's file
+    that the link was made from; None where that is the target.
+    """
 
     link: str
     target: str
+    source: str | None = None
+
+    @property
+    def made_from(self) -> str:
+        """The old slice's file."""
+        return self.source or self.target
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from hudi_assets.engine.schema.schema_on_read import schema_on_read
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.file_view import FileView, GroupKey, build_view
 from hudi_assets.engine.slices.listing import DataFiles, parse, walk
+from hudi_assets.engine.slices.origins import Origins
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
@@ -235,6 +236,11 @@ class TableState:
         return parse(self.listing, self.layout)
 
     @cached_property
+    def broken_links(self) -> tuple[FileInfo, ...]:
+        """Symbolic links in the partitions that lead to nothing."""
+        return tuple([file for files in self.listing.values() for file in files if file.broken])
+
+    @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Path → size of every log and base file that is there."""
         return {file.path: file.size for files in self.data_files.values() for file in files}
@@ -321,6 +327,11 @@ class TableState:
     def remaining_logs(self) -> tuple[LogFile, ...]:
         """Every committed log file that no completed compaction has merged."""
         return tuple(log for slice_ in self.view.latest for log in slice_.log_files)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """Where the bytes of carried-over log files first were written."""
+        return Origins(self)
 
     # -- event times ------------------------------------------------------------------------------
 

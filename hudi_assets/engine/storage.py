@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, NamedTuple, Protocol
 from urllib.parse import unquote, urlparse
 
@@ -42,12 +43,14 @@ class FileInfo(NamedTuple):
     inode: int | None = None
     links: int = 1
     modified_ms: int = 0
+    # A symbolic link whose target is not there: it has no bytes.
+    broken: bool = False
 
     @classmethod
     def of(cls, path: str, link_target: str | None, stat: os.stat_result) -> FileInfo:
         """By what the system says of a file; made without names of arguments, as there may be a million."""
         modified_ms = stat.st_mtime_ns // 1_000_000
-        return tuple.__new__(cls, (path, stat.st_size, link_target, stat.st_ino, stat.st_nlink, modified_ms))
+        return tuple.__new__(cls, (path, stat.st_size, link_target, stat.st_ino, stat.st_nlink, modified_ms, False))
 
     @property
     def name(self) -> str:
@@ -66,7 +69,7 @@ class Storage(Protocol):
     def list_files(self, directory: str) -> list[FileInfo]: ...
     def list_directories(self, directory: str) -> list[str]: ...
     def list_folder(self, directory: str) -> tuple[list[FileInfo], list[str]]:
-        """A directory's files and its directories, by one listing."""
+        """A directory's files and its directories, by one listing. Links that lead nowhere are among the files."""
 
     def size(self, path: str) -> int: ...
     def modified_ms(self, path: str) -> int | None:
@@ -85,7 +88,9 @@ class Storage(Protocol):
         """A stream into a file that nobody reads before its commit; what is there is overwritten."""
 
     def hard_link(self, target: str, link: str) -> None: ...
-    def symlink(self, target: str, link: str) -> None: ...
+    def symlink(self, target: str, link: str) -> None:
+        """A relative symbolic link; where the target is one itself, to the file that it leads to."""
+
     def own(self, link: str) -> None:
         """Put the file that a symbolic link leads to in the link's place, at once; the target stays as it is."""
 
@@ -143,25 +148,38 @@ class LocalStorage:
             for entry in entries:
                 path = prefix + entry.name
                 try:
-                    link = None
-                    if not entry.is_file(follow_symlinks=False):
-                        if entry.is_symlink():
-                            link = self._link_target(directory, os.readlink(entry.path))
-                        if entry.is_dir():
-                            folders.append(path)
-                            continue
-                        if not entry.is_file():
-                            continue
-                    stat = entry.stat()
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(FileInfo.of(path, None, entry.stat()))
+                    elif entry.is_symlink():
+                        self._add_link(directory, path, files, folders)
+                    elif entry.is_dir():
+                        folders.append(path)
                 except FileNotFoundError:
                     continue
-                except OSError as error:
-                    if error.errno == errno.ELOOP:
-                        continue  # a symbolic link to itself is no file
-                    raise
-                files.append(FileInfo.of(path, link, stat))
         folders.sort()
         return files, folders
+
+    def _add_link(self, directory: str, path: str, files: list[FileInfo], folders: list[str]) -> None:
+        """Put what a symbolic link leads to into a listing; the link itself where that is not there."""
+        name = self._name(path)
+        try:
+            target = self._link_target(directory, os.readlink(name))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            target = None  # the file has taken the link's place since it was listed
+        try:
+            stat = os.stat(name)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+                raise
+            if os.path.islink(name):
+                files.append(FileInfo(path, 0, target, links=0, broken=True))
+            return
+        if S_ISDIR(stat.st_mode):
+            folders.append(path)
+        elif S_ISREG(stat.st_mode):
+            files.append(FileInfo.of(path, target, stat))
 
     def _link_target(self, directory: str, text: str) -> str:
         base, folder = os.path.realpath(self.base), os.path.realpath(self._at(directory))
@@ -259,8 +277,8 @@ class LocalStorage:
         os.link(self._name(target), self._name(link))
 
     def symlink(self, target: str, link: str) -> None:
-        relative = os.path.relpath(self._at(target), self._at(link).parent)
-        os.symlink(relative, self._at(link))
+        folder = os.path.realpath(self._at(link).parent)
+        os.symlink(os.path.relpath(os.path.realpath(self._at(target)), folder), self._at(link))
 
     def own(self, link: str) -> None:
         folder = self._at(self.scratch)

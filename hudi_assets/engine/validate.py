@@ -14,7 +14,7 @@ from hudi_assets.engine.metadata_table.check import differences
 from hudi_assets.engine.metadata_table.own_timeline import ROOT
 from hudi_assets.engine.model import Action, BaseFile, Instant, Plan, State
 from hudi_assets.engine.slices.listing import PARTITION_FILE
-from hudi_assets.engine.slices.missing import RESTORE_HINT, missing_files
+from hudi_assets.engine.slices.missing import RESTORE_HINT, broken_words, missing_files
 from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
@@ -172,15 +172,15 @@ class Validator:
         where = f"compaction {plan.instant}"
         for op in plan.operations:
             for path in (op.base_file, *op.log_files):
-                if path and path not in self._infos:
+                if path and (path not in self._infos or self._infos[path].broken):
                     yield Finding("missing_file", path, f"Pending {where} reads it, and it is gone.", RESTORE_HINT)
             for carried in op.carried_over:
-                link, target = self._infos.get(carried.link), self._infos.get(carried.target)
-                again = f"Link it to {carried.target} again, or unschedule {plan.instant}."
-                if link is None:
+                link, source = self._infos.get(carried.link), self._infos.get(carried.made_from)
+                again = f"Link it to {carried.made_from} again, or unschedule {plan.instant}."
+                if link is None or link.broken:
                     yield Finding("missing_link", carried.link, f"Pending {where} carries it over.", again)
-                elif target is not None and not self._same(link, target):
-                    what = f"It is not what {where} carries over: {carried.target} has other bytes."
+                elif source is not None and not self._same(link, source):
+                    what = f"It is not what {where} carries over: {carried.made_from} has other bytes."
                     yield Finding("link_differs", carried.link, what, again)
 
     def _same(self, link: FileInfo, target: FileInfo) -> bool:
@@ -228,8 +228,14 @@ class Validator:
             yield from (file for file in files if isinstance(file, BaseFile))
 
     def _missing(self) -> Iterator[Finding]:
-        for one in missing_files(self.state):
-            yield Finding("missing_file" if one.found is None else "short_file", one.stat.path, one.what, RESTORE_HINT)
+        missing = tuple(missing_files(self.state))
+        for one in missing:
+            yield Finding("missing_file" if one.found is None else "short_file", one.path, one.what, RESTORE_HINT)
+        named = {one.path for one in missing}
+        for link in self.state.broken_links:
+            if link.path not in named:
+                hint = "No query of now reads it. Put its target back, or delete it."
+                yield Finding("broken_link", link.path, broken_words(link), hint)
 
     def _unknown_files(self) -> Iterator[Finding]:
         for file in self._infos.values():
@@ -238,6 +244,7 @@ class Validator:
                 name.endswith(".crc")
                 or name.removesuffix(".parquet") == PARTITION_FILE
                 or file.path in self.state.sizes
+                or file.broken
             ):
                 continue
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")

@@ -47,6 +47,12 @@ def new_table(path: Path, version: int = 6, **properties: str) -> HudiTable:
     return with_properties(table, properties)
 
 
+def carried_by(mode: str) -> dict[str, str]:
+    """The settings with which remaining log files are carried over by hard link, symbolic link or copy."""
+    alone = {"hudi_assets.table.services": "ours"} if mode == "symlink" else {}
+    return {"hudi_assets.carry.over": mode, **alone}
+
+
 def with_properties(table: HudiTable, properties: dict[str, str]) -> HudiTable:
     """The table, opened again, with these settings of its own."""
     file = Path(table.path, ".hoodie/hoodie.properties")

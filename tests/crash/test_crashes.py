@@ -15,7 +15,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import CompactionResult, Plan
 from tests.crash.faulty import faults
-from tests.crash.tables import THRESHOLD, at, batch, no_strays, planned, snapshot, with_properties
+from tests.crash.tables import THRESHOLD, at, batch, carried_by, no_strays, planned, snapshot, with_properties
 from tests.local_session import LocalSession
 
 
@@ -53,7 +53,7 @@ def test_write(session: LocalSession, path: Path, tmp_path: Path) -> None:
     ("path", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (9, "auto")], indirect=["path"]
 )
 def test_plan(session: LocalSession, path: Path, tmp_path: Path, mode: str) -> None:
-    before = snapshot(with_properties(HudiTable.open(str(path)), {"hudi_assets.carry.over": mode}))
+    before = snapshot(with_properties(HudiTable.open(str(path)), carried_by(mode)))
 
     for copy, where in faults(path, tmp_path, planned):
         table = HudiTable.open(str(copy))

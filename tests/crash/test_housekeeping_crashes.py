@@ -14,7 +14,7 @@ from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import NothingToDo
 from hudi_assets.engine.queries.query import read_task
 from tests.crash.faulty import faults
-from tests.crash.tables import SCHEMA, at, new_table, planned
+from tests.crash.tables import SCHEMA, at, carried_by, new_table, planned
 from tests.local_session import LocalSession
 
 SETTINGS = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.cleaner.commits.retained": "1"}
@@ -27,7 +27,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
     """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
     path = tmp_path / "table"
     layered = request.param.startswith("version")
-    own = {"hudi_assets.query.grace": "0s"} if layered else {"hudi_assets.carry.over": request.param}
+    own = {"hudi_assets.query.grace": "0s"} if layered else carried_by(request.param)
     table = new_table(path, int(request.param[-1]) if layered else 6, **SETTINGS, **own)
     for number, (ts, threshold) in enumerate([(1_000, 0), (5_000, 2_000), (9_000, 6_000)]):
         for part in range(2):

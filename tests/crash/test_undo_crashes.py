@@ -14,7 +14,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
 from tests.crash.faulty import Crash, dying, faults
-from tests.crash.tables import Rows, no_strays, on_timeline, planned, snapshot, with_properties, write
+from tests.crash.tables import Rows, carried_by, no_strays, on_timeline, planned, snapshot, with_properties, write
 
 
 def dead(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:
@@ -129,7 +129,7 @@ def test_rollback_of_a_compaction(session: Any, path: Path, tmp_path: Path) -> N
     ("path", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (9, "auto")], indirect=["path"]
 )
 def test_unschedule(session: Any, path: Path, tmp_path: Path, mode: str) -> None:
-    table = with_properties(HudiTable.open(str(path)), {"hudi_assets.carry.over": mode})
+    table = with_properties(HudiTable.open(str(path)), carried_by(mode))
     before = snapshot(table)
     plan = planned(table)
     for victim, where in dead(path, tmp_path, lambda t: t.unschedule(plan.instant)):

@@ -21,6 +21,7 @@ from hudi_assets.engine.timeline.publish import system_now_ms
 from scripts.hudi_client import Hudi, HudiError
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.crash.faulty import Crash, DyingStorage
+from tests.crash.tables import carried_by
 from tests.interop.tables import hudi_options
 from tests.local_session import LocalSession
 
@@ -60,7 +61,7 @@ class Tale:
             event_time_unit="ms",
         )
         with (path / ".hoodie/hoodie.properties").open("a") as properties:
-            properties.write(f"hudi_assets.carry.over={carry_over}\n")
+            properties.writelines(f"{key}={value}\n" for key, value in carried_by(carry_over).items())
         self.number = 0
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,6 +222,34 @@ class TableUnderTest:
             partition, _, name = path.rpartition("/")
             found.add((partition, int(name.lstrip(".")[:8])))
         return found
+
+    # -- symbolic links ---------------------------------------------------------------------------
+
+    def symbolic_links(self) -> dict[Path, Path]:
+        """The log files that are symbolic links, each with the file that it leads to."""
+        logs = (file for file in self.path.rglob(".*.log.*") if file.is_symlink())
+        return {link: link.resolve() for link in logs}
+
+    @staticmethod
+    def slice_instant(log: Path) -> str:
+        """The base instant of a log file's slice, by its name."""
+        return log.name.split("_")[1].split(".")[0]
+
+    def newest_base(self, log: Path, besides: list[str]) -> str:
+        """The instant of the newest base file of a log file's group, but for those of these instants."""
+        group = log.name[1:].split("_")[0]
+        instants = (file.stem.split("_")[2] for file in log.parent.glob(f"{group}_*.parquet"))
+        return max((i for i in instants if i not in besides), default="")
+
+    @contextmanager
+    def without(self, file: Path) -> Iterator[None]:
+        """A file is not there for a while."""
+        away = self.path.with_name("away")
+        file.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(file)
 
     # -- looking ----------------------------------------------------------------------------------
 

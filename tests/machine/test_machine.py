@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine import Conflict, CorruptTable, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.model import NothingToDo
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import LocalSession
@@ -430,12 +430,52 @@ class TableMachine(RuleBasedStateMachine):
             if found is not None:
                 assert self.table.shown(found) == oracle.between(begin, end), f"{begin} to {end}"
 
+    @precondition(lambda self: self.variant.carry_over == "symlink" and self.table.oracle.states)
+    @rule(data=st.data(), picked=rows)
+    def lose_a_target(self, data: st.DataObject, picked: list[tuple[str, int, int]]) -> None:
+        """For a while what a symbolic link leads to is not there: who reads the link refuses, nothing is promised."""
+        if not self.table.symbolic_links():
+            self.upsert([(key, 9_000, seq) for key, _, seq in picked])
+            self.upsert([(key, 0, seq) for key, _, seq in picked])
+            self.compact(5_000, None)
+            self.answers()
+        links = self.table.symbolic_links()
+        if not links:
+            return
+        link = data.draw(st.sampled_from(sorted(links)))
+        of_link, of_target = self.table.slice_instant(link), self.table.slice_instant(links[link])
+        newest = self.table.newest_base(link, besides=self.pending)
+        read_now = of_link == newest or of_link in self.pending
+        if not read_now and of_target >= newest:
+            return  # a dead planner's link: the target is a file like any other
+        as_of = [i for i in self.table.oracle.states if i >= of_link]
+        with self.table.without(links[link]):
+            table = self.table.open()
+            refused = attempt(lambda: table.snapshot(self.table.session), CorruptTable)
+            if isinstance(refused, CorruptTable):
+                assert read_now, refused
+                assert links[link].name in str(refused)
+                assert table.freshness().freshness is None
+                HAPPENED["lost target refused"] += 1
+            else:
+                assert not read_now, f"{link} leads to nothing"
+                self.answers()
+            if as_of:
+                instant = data.draw(st.sampled_from(sorted(as_of)))
+                found = attempt(lambda: table.time_travel(self.table.session, instant), CorruptTable, InvalidInput)
+                if not isinstance(found, Exception):
+                    assert self.table.shown(found) == self.table.oracle.as_of(instant), f"as of {instant}"
+
     def _or_cleaned(self, end: str, query: Callable[[], Result]) -> Result | None:
-        """The answer, or None where the history is cleaned: only after a clean, and below what it had to retain."""
+        """The answer, or None where the history is cleaned: only after a clean, and below what it had to retain.
+
+        Once its commit is archived, a slice of log files alone that a symbolic link leads to might be a clean's rest.
+        """
         try:
             return query()
         except InvalidInput:
-            if not self.cleaned or end >= self.reachable_from:
+            might_be = self.variant.carry_over == "symlink" and end < min(self.table.instants())
+            if not might_be and (not self.cleaned or end >= self.reachable_from):
                 raise
             HAPPENED["cleaned history refused"] += 1
             return None
@@ -483,7 +523,7 @@ VARIANTS = {
     "event time": Variant(),
     "other ordering": Variant(ordering="seq", block_format="avro"),
     "copies, unpartitioned": Variant(carry_over="copy", partitioned=False, block_format="avro"),
-    "symbolic links": Variant(carry_over="symlink"),
+    "symbolic links": Variant(carry_over="symlink", services="ours"),
     "residue log": Variant(services="ours"),
     "residue log, seq orders": Variant(ordering="seq", services="ours"),
     "exact split": Variant(services="ours", exact=True),
@@ -528,6 +568,7 @@ def note_what_happened(name: str) -> None:
     asked = ["compactions", "died", "cleaned", "archived instants", "rolled back", "restored"]
     asked += ["deletes without event time", "memory lost"]
     loads = ["load refused"] if VARIANTS[name].exact else ["loaded", "load refused"]
-    for what in [*(asked + loads if steps >= 480 else []), *(["partial compactions"] if steps >= 2_000 else [])]:
+    rare = ["partial compactions"] + ["lost target refused"] * (VARIANTS[name].carry_over == "symlink")
+    for what in [*(asked + loads if steps >= 480 else []), *(rare if steps >= 2_000 else [])]:
         assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
     HAPPENED.clear()

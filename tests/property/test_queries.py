@@ -140,9 +140,10 @@ class Life:
             event_time_unit="s",
             log_block_format=self.block_format,
         )
+        alone = self.services != "shared" or self.carry_over == "symlink"
         settings = {
             "hudi_assets.carry.over": self.carry_over,
-            "hudi_assets.table.services": "shared" if self.services == "shared" else "ours",
+            "hudi_assets.table.services": "ours" if alone else "shared",
             "hudi_assets.exact.split": str(self.services == "exact split" and self.version == 6).lower(),
             "hoodie.cleaner.commits.retained": "1",
             "hoodie.keep.min.commits": "2",

@@ -21,6 +21,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
+from tests.crash.tables import carried_by
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 Rows = dict[int, tuple[int, int]]
@@ -151,7 +152,7 @@ def _live(session: Any, steps: list[tuple[str, Any]], mode: str, version: int = 
             data_latency="0s",
             table_version=version,
         )
-        table = HudiTable.open(table.path, settings={"hudi_assets.carry.over": mode})
+        table = HudiTable.open(table.path, settings=carried_by(mode))
         life = Life(table, session)
         for step, value in steps:
             life.do(step, value)

@@ -134,7 +134,7 @@ def test_carrying_over_a_carried_over_log_targets_the_original() -> None:
     v = view([info(log(T2, 1).name, original), log(T2, 2)], timeline(f"{T2}.deltacommit"))
     (slice_,) = v.latest
     carried = LAYOUT.carry_over(slice_, slice_.log_files, C)
-    assert carried == (CarryOver(log(C, 3).path, original), CarryOver(log(C, 4).path, log(T2, 2).path))
+    assert carried == (CarryOver(log(C, 3).path, original, log(T2, 1).path), CarryOver(log(C, 4).path, log(T2, 2).path))
 
 
 def test_a_carried_over_log_s_version_is_above_those_of_the_old_slice() -> None:

@@ -29,6 +29,7 @@ from hudi_assets.engine.timeline.clean_metadata import (
 )
 from hudi_assets.engine.timeline.memory import MEMORY
 from hudi_assets.engine.timeline.sealed import seal, unseal
+from tests.crash.tables import carried_by
 from tests.local_session import LocalSession
 from tests.table_life import SCHEMA, Life
 
@@ -90,7 +91,7 @@ def test_the_newest_slice_stays_whatever_the_settings(life: Life) -> None:
 def test_a_symlink_to_what_goes_becomes_the_file(
     tmp_path: Path, session: LocalSession, monkeypatch: pytest.MonkeyPatch, hard_links: bool
 ) -> None:
-    life = Life(tmp_path / "t", session, **{"hudi_assets.carry.over": "symlink"})
+    life = Life(tmp_path / "t", session, 6, **carried_by("symlink"))
     life.turns(5, carried=2)
     before = life.snapshot()
     links = [f for f in life.path.glob("p=*/.*log*") if f.is_symlink()]

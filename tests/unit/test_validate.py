@@ -15,7 +15,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.timeline.rollback_metadata import decode_rollback_plan, encode_rollback_plan
-from tests.crash.tables import new_table, planned, snapshot, write, write_batches
+from tests.crash.tables import carried_by, new_table, planned, snapshot, with_properties, write, write_batches
 from tests.races.player import timeline_of
 
 BOTH = pytest.mark.parametrize("path", [6, 9], indirect=True)
@@ -114,9 +114,7 @@ def test_findings(session: Any, path: Path, damage: Callable[[Path, Plan], None]
 
 @pytest.mark.parametrize("mode", ["hardlink", "symlink", "copy"])
 def test_recover_removes_orphan_links(session: Any, path: Path, mode: str) -> None:
-    properties = path / ".hoodie/hoodie.properties"
-    properties.write_text(properties.read_text() + f"hudi_assets.carry.over={mode}\n")
-    table = HudiTable.open(str(path))
+    table = with_properties(HudiTable.open(str(path)), carried_by(mode))
     before = snapshot(table)
     plan = planned(table)
     links = {c.link for op in plan.operations for c in op.carried_over}

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall, query_grace_ms
+from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.config import QUERY_GRACE, WRITERS
+from hudi_assets.engine.settings.config import CARRY_OVER, QUERY_GRACE, WRITERS, TableConfig
 from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.state import TableState
+
+# Hudi's keys for a writer's cleaner; 1.x's name of the second one comes last.
+_CLEANERS: Final = ("hoodie.clean.automatic", "hoodie.clean.async", "hoodie.clean.async.enabled")
+
+
+def refuse_links_beside_others(config: TableConfig, layout: Layout, where: str) -> None:
+    """Raise `InvalidInput` for symbolic links where another engine may clean: Hudi's deletes what they lead to."""
+    if not layout.carries_logs_over or config.carry_over != "symlink":
+        return
+    says = f"{CARRY_OVER}=symlink loses rows where another engine cleans: Hudi's cleaner deletes what the links lead to"
+    hint = (
+        "Switch cleaning and compaction off in every writer (hoodie.clean.automatic=false, "
+        f"hoodie.compact.inline=false) and state {TABLE_SERVICES}=ours; or leave {CARRY_OVER} at auto."
+    )
+    if not config.merging.ours:
+        raise InvalidInput(f"{says}, and nothing says that none does.", where=where, hint=hint)
+    for key in _CLEANERS:
+        if config.properties.get(key, "").strip().lower() == "true":
+            raise InvalidInput(f"{says}, and {key}=true says that one does.", where=where, hint=hint)
 
 
 def refuse_beside_others(state: TableState, plan: Plan) -> None:

@@ -27,12 +27,14 @@ from hudi_assets.engine.layout.names import log_version
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.metadata_table.policy import switch_off
-from hudi_assets.engine.model import NO_THRESHOLD, Action, CompactionResult, OperationResult, Plan, State
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, CompactionResult, OperationResult, Plan, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
+from hudi_assets.engine.slices.missing import refuse_missing_inputs
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.carried_over import SYMLINK_OPERATIONS, encode_carried_over
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.recover import clean_up
@@ -73,6 +75,7 @@ class CompactionExecutor:
                     state = self._state()
                 plan = self._pending_plan(state, instant)
                 refuse_stragglers(state, plan)
+                refuse_missing_inputs(state, plan)
                 refuse_other_executor(self.storage, self.layout, self.config, instant)
                 held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
                 untrue = check_metadata_table(self.storage, self.config, self.layout)
@@ -176,7 +179,7 @@ class CompactionExecutor:
         by_path = {path: log.path for log in state.remaining_logs for path in (log.original, log.path)}
         lowest: dict[tuple[str, str], int | None] = {}
         for op in plan.operations:
-            paths = [by_path.get(carried.target) for carried in op.carried_over]
+            paths = [by_path.get(carried.made_from) for carried in op.carried_over]
             lows = [state.summaries[path].min_event_time if path else None for path in paths]
             if lows:
                 lowest[op.partition, op.file_id] = None if None in lows else min(low for low in lows if low is not None)
@@ -216,8 +219,14 @@ class CompactionExecutor:
                     raise CorruptTable(
                         "A carried-over log file is gone; without it rows would be lost.",
                         where=f"{self.storage.base}: {carried.link}",
-                        hint=f"Link it to {carried.target} again, then execute the plan again.",
+                        hint=f"Link it to {carried.made_from} again, then execute the plan again.",
                     )
+
+    def _carried_over(self, state: TableState, plan: Plan) -> list[CarryOver]:
+        """What the plan carries over, each with its first original: a plan may have been made before it was stated."""
+        logs = {log.path: log for log in state.remaining_logs}
+        carried = (c for op in plan.operations for c in op.carried_over)
+        return [c._replace(target=state.origins.of(logs[c.target])) if c.target in logs else c for c in carried]
 
     def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
         """Commit metadata: per group a stat for its residue log and each carried-over log, then the base file's last.
@@ -232,7 +241,7 @@ class CompactionExecutor:
             if done.residue is not None:
                 stats.append(done.residue)
             for carried in op.carried_over:
-                log = by_path.get(carried.target)
+                log = by_path.get(carried.made_from)
                 summary = known.get(log.path) if log else None
                 stats.append(
                     WriteStat(
@@ -254,5 +263,7 @@ class CompactionExecutor:
             extra[THRESHOLD] = str(plan.threshold)
         if EVENT_TIME in plan.extra_metadata:
             extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
+        if carried_over := self._carried_over(state, plan):
+            extra[SYMLINK_OPERATIONS] = encode_carried_over(carried_over)
         extra |= {mark: plan.extra_metadata[mark] for mark in (RESIDUE, EXACT_SPLIT) if mark in plan.extra_metadata}
         return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)

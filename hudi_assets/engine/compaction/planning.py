@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction import strategy, triggers
-from hudi_assets.engine.compaction.beside_others import refuse_beside_others
+from hudi_assets.engine.compaction.beside_others import refuse_beside_others, refuse_links_beside_others
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
@@ -80,6 +80,7 @@ class CompactionPlanner:
 
     def _check(self) -> None:
         """Refuse what no look at the table's files can make right."""
+        refuse_links_beside_others(self.config, self.layout, self.storage.base)
         if self.config.writers is None and self.layout.carries_logs_over:
             raise InvalidInput(
                 "Nothing says how other engines write this table.",
@@ -163,7 +164,7 @@ class CompactionPlanner:
             placement=placement,
             partitions=sorted(state.listing),
             base_file_size=settings.base_file_size,
-            carry_over=self.layout.carry_over,
+            carry_over=functools.partial(self.layout.carry_over, original_of=state.origins.of),
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:

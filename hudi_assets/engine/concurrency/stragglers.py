@@ -69,7 +69,7 @@ def _refuse_earlier(state: TableState, plan: Plan) -> None:
 
 def _unplanned(state: TableState, op: Operation) -> Iterator[LogFile]:
     """The logs of the operation's slice that the plan neither compacts nor carries over."""
-    planned = {*op.log_files, *(carried.target for carried in op.carried_over)}
+    planned = {*op.log_files, *(carried.made_from for carried in op.carried_over)}
     for slice_ in state.view.groups.get((op.partition, op.file_id), ()):
         if slice_.base_instant == op.base_instant:
             yield from (log for log in slice_.log_files if log.path not in planned and log.original not in planned)

@@ -229,7 +229,7 @@ def remember(state: TableState, newest: int = 0) -> None:
     columns = dict(memory.columns)
     if state.config.event_time_field is not None and state.event_time_unit.unit is not None:
         columns[state.event_time_tag] = _column_memory(state, settled, memory.of(state.event_time_tag))
-    write_memory(state.storage, Memory(columns, newest_batches(batches)), made_from)
+    write_memory(state.storage, Memory(columns, newest_batches(batches), _origins(state)), made_from)
 
 
 def _made_from(state: TableState, settled: Iterable[Instant]) -> str:
@@ -252,6 +252,15 @@ def _column_memory(state: TableState, settled: tuple[Instant, ...], before: Even
     stated = state.stated_threshold
     is_settled = stated is not None and stated[0] <= settled[-1].timestamp
     return EventTimeMemory(stated if is_settled else before.threshold, logs)
+
+
+def _origins(state: TableState) -> dict[str, dict[str, str]]:
+    """Compaction → carried-over log file → where its bytes first were written, of the log files that remain."""
+    found: dict[str, dict[str, str]] = {}
+    for log in state.remaining_logs if state.layout.carries_logs_over else ():
+        if (origin := state.origins.of(log)) != log.path:
+            found.setdefault(log.base_instant, {})[log.path] = origin
+    return found
 
 
 def _stat_of(path: str, log: LogMemory) -> WriteStat:

@@ -85,7 +85,7 @@ def _opening(groups: Mapping[GroupKey, tuple[FileSlice, ...]]) -> Iterator[str]:
 
 
 def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:
-    """Base files beside the one that a slice's commit names: of task attempts that did not count."""
+    """Base files beside the one that a slice's commit names: of task attempts that did not count; links to nothing."""
     named = {
         slice_.base_file.path
         for slices in state.view_with_replaced.groups.values()
@@ -98,6 +98,11 @@ def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:
             if isinstance(base, BaseFile) and base.path not in named and state.timeline.is_committed(base.instant):
                 slot = ((partition, base.file_id), base.instant)
                 found[slot] = (*found.get(slot, ()), base.path)
+    for link in state.broken_links:
+        log = state.layout.parse_log_file(link, link.path.rpartition("/")[0])
+        if log is not None:
+            slot = ((log.partition, log.file_id), state.slice_instant(log))
+            found[slot] = (*found.get(slot, ()), log.path)
     return found
 
 

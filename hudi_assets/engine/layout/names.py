@@ -40,7 +40,7 @@ class FileNames:
         return next(iter(self.parse_files((file,), partition)), None)
 
     def parse_files(self, files: Iterable[FileInfo], partition: str) -> list[LogFile | BaseFile]:
-        """The log and base files among a partition's files, in their order; others are left out."""
+        """The log and base files among a partition's files, in their order; others, and broken links, are left out."""
         found: list[LogFile | BaseFile] = []
         # Many files share a file id, an instant, a write token: one text is kept of each.
         share = dict[str, str]().setdefault
@@ -49,12 +49,14 @@ class FileNames:
             path = file.path
             match = match_log(path, path.rfind("/") + 1)
             if match is None:
-                if (base := self.parse_base_file(file, partition)) is not None:
+                if (base := self.parse_base_file(file, partition)) is not None and not file.broken:
                     found.append(base)
                 continue
             link = file.link_target
             if link is not None:
                 _refuse_outside(file)
+                if file.broken:
+                    continue
             file_id, instant, version, token = match.groups("")
             shared = share(file_id, file_id), share(instant, instant), int(version), share(token, token)
             found.append(make(LogFile, (path, partition, *shared, file.size, link or path)))

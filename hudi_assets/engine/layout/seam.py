@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from operator import attrgetter
+from typing import Final, Protocol
 
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.storage import FileInfo
@@ -12,6 +13,12 @@ from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 
 CompletionOf = Callable[[str], str | None]
 """A delta commit's instant → when it was completed; None while it is not, or where nothing is known of it."""
+
+OriginalOf = Callable[[LogFile], str]
+"""A log file → the path under which its bytes first were written."""
+
+ITS_FILE: Final[OriginalOf] = attrgetter("original")
+"""As far as the file alone tells."""
 
 
 class Layout(Protocol):
@@ -112,6 +119,11 @@ class Layout(Protocol):
         """
         ...
 
-    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
-        """Names under which the remaining logs show in the slice at `instant`; none where they need no name."""
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, original_of: OriginalOf = ITS_FILE
+    ) -> tuple[CarryOver, ...]:
+        """Names under which the remaining logs show in the slice at `instant`; none where they need no name.
+
+        `original_of`: where a log file's bytes first were written.
+        """
         ...

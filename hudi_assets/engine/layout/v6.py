@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.layout.names import FileNames
-from hudi_assets.engine.layout.seam import CompletionOf
+from hudi_assets.engine.layout.seam import ITS_FILE, CompletionOf, OriginalOf
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive_kind import Archive
@@ -90,10 +90,12 @@ class LayoutV6(FileNames):
             slices.setdefault(log.base_instant, []).append(log)
         return slices
 
-    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, original_of: OriginalOf = ITS_FILE
+    ) -> tuple[CarryOver, ...]:
         """Names under which the remaining logs show in the slice at `instant`, in log order.
 
-        A chain of links stays flat: what is itself carried over is carried over from its original. Versions go on
+        A chain of links stays flat: what is itself carried over states its first original. Versions go on
         from the old slice's: until the plan is published Hudi 1.2.0 takes these links for the newest logs of that
         slice, and appends there with the version that follows.
         """
@@ -103,7 +105,11 @@ class LayoutV6(FileNames):
             head = f"{slice_.partition}/{head}"
         return tuple(
             [
-                CarryOver(f"{head}{version}_{log.write_token}", log.original)
+                CarryOver(
+                    f"{head}{version}_{log.write_token}",
+                    (original := original_of(log)),
+                    log.path if log.path != original else None,
+                )
                 for version, log in enumerate(remaining, start=slice_.next_log_version)
             ]
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.layout.names import FileNames
-from hudi_assets.engine.layout.seam import CompletionOf
+from hudi_assets.engine.layout.seam import ITS_FILE, CompletionOf, OriginalOf
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive_kind import Archive
@@ -135,7 +135,9 @@ class LayoutV8(FileNames):
             slices.setdefault(starts[-1] if starts else log.base_instant, []).append(log)
         return slices
 
-    def carry_over(self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str) -> tuple[CarryOver, ...]:
+    def carry_over(
+        self, slice_: FileSlice, remaining: tuple[LogFile, ...], instant: str, original_of: OriginalOf = ITS_FILE
+    ) -> tuple[CarryOver, ...]:
         """None: what was requested after the plan's instant is in the new slice by itself."""
-        del slice_, remaining, instant
+        del slice_, remaining, instant, original_of
         return ()

@@ -181,10 +181,10 @@ def _reader_as_of(state: TableState, t: str, columns: Columns) -> SliceReader:
 
 def _slices_as_of(state: TableState, t: str, since: Since | None) -> tuple[FileSlice, ...]:
     """The slices to merge as of t. `since` says when a write counts, where slices are cut by completion times."""
+    refuse_missing(state)
     view, replaced = state.view_with_replaced, state.replaced
     # What is older than the active timeline may lack groups that were replaced: History asks the archive.
     if t >= max(settled_at(view, replaced, since), whole_from(state)):
-        refuse_missing(state)
         return view_as_of(view, replaced, t, since).latest
     history = history_of(state)
     for moment in (t, *_before_unfinished_bases(state, t, since)):

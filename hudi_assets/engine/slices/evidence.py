@@ -41,6 +41,11 @@ def gather(state: TableState) -> Evidence:
         found.add_write(state, instant, state.commit(instant))
     for plan in state.pending_plans:
         found.add_plan(state, plan)
+    for link in state.broken_links:
+        # As if its commit were still there to name it: a slice that lacks it is not whole.
+        place = _slice_of(state, link.path, link.path.rpartition("/")[0])
+        if place is not None:
+            found.written.setdefault(place[:2], set()).add(link.path)
     cleaned = _cleaned(state)
     for key, instants in cleaned.items():
         found.opened.setdefault(key, set()).update(instants)

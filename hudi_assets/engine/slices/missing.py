@@ -1,16 +1,18 @@
 """Files that the timeline says are there and are not: without them a query would answer less, and look right.
 
-Apache Hudi reads on without a word. Here nothing is read, written, planned, cleaned or archived on a table that lacks
-a file of its commits, and its freshness is null; rollback, restore and recover go on, to mend it.
+So is a symbolic link that leads to nothing, also where the commit that named it is archived: who deletes what it leads
+to (Hudi's cleaner does) takes its rows. Apache Hudi reads on without a word. Here nothing is read, written, planned,
+cleaned or archived on a table that lacks a file of its commits, and its freshness is null; rollback, restore and
+recover go on, to mend it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.model import BaseFile, Instant, LogFile
+from hudi_assets.engine.model import BaseFile, Instant, LogFile, Plan
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
@@ -22,22 +24,27 @@ RESTORE_HINT = "Restore the file from a copy, or restore a savepoint."
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A file of a slice that queries of now read: gone (`found` None), or `found` bytes short."""
+    """A file of a slice that queries of now read: gone (`found` None), or `found` bytes short. `path` is its own."""
 
-    instant: Instant
-    stat: WriteStat
+    path: str
+    what: str
     found: int | None
 
-    @property
-    def what(self) -> str:
-        wrote = f"{self.instant.action} {self.instant.timestamp} wrote"
-        if self.found is None:
-            return f"{wrote} it, and it is gone."
-        return f"It has {self.found} of the {self.stat.size} bytes that {wrote}."
+    @classmethod
+    def of(cls, instant: Instant, stat: WriteStat, found: int | None) -> Missing:
+        """One that a completed write names."""
+        wrote = f"{instant.action} {instant.timestamp} wrote"
+        gone = f"{wrote} it, and it is gone."
+        return cls(
+            stat.path, gone if found is None else f"It has {found} of the {stat.size} bytes that {wrote}.", found
+        )
 
 
 def missing_files(state: TableState) -> Iterator[Missing]:
-    """Files that a completed write on the active timeline names and that queries of now would read."""
+    """Files that queries of now would read and that are not there.
+
+    A completed write on the active timeline names them, or a symbolic link that has their name leads to nothing.
+    """
     there = state.sizes
     lacking = [
         (instant, stat, file)
@@ -47,12 +54,39 @@ def missing_files(state: TableState) -> Iterator[Missing]:
         if (file := parse_file(state, stat.path)) is not None
     ]
     # Most tables lack nothing, and nothing else is looked into there.
-    newest = _newest_bases(state) if lacking else {}
+    if not lacking and not state.broken_links:
+        return
+    newest = _newest_bases(state)
+    broken = {link.path: link for link in state.broken_links}
+    for link, file in _broken_files(state):
+        if _is_read_now(state, file, newest):
+            yield Missing(link.path, broken_words(link), None)
     for instant, stat, file in lacking:
-        key = (file.partition, file.file_id)
-        slice_instant = state.slice_instant(file) if isinstance(file, LogFile) else file.instant
-        if key not in state.replaced and slice_instant >= newest.get(key, ""):
-            yield Missing(instant, stat, there.get(stat.path))
+        if stat.path not in broken and _is_read_now(state, file, newest):
+            yield Missing.of(instant, stat, there.get(stat.path))
+
+
+def broken_words(link: FileInfo) -> str:
+    """What is to be said of a link that leads to nothing."""
+    return f"It is a symbolic link to {link.link_target}, which is gone."
+
+
+def _broken_files(state: TableState) -> Iterator[tuple[FileInfo, LogFile | BaseFile]]:
+    """Links to nothing under the name of a file that counts: of a completed write, or of a pending plan's slice."""
+    pending = {plan.instant for plan in state.pending_plans}
+    for link in state.broken_links:
+        file = parse_file(state, link.path)
+        if file is not None:
+            instant = file.base_instant if isinstance(file, LogFile) else file.instant
+            if state.timeline.is_committed(instant) or instant in pending:
+                yield link, file
+
+
+def _is_read_now(state: TableState, file: LogFile | BaseFile, newest: Mapping[GroupKey, str]) -> bool:
+    """True where the file is of the newest slice of its group, or later. `newest`: the newest base files' instants."""
+    key = (file.partition, file.file_id)
+    slice_instant = state.slice_instant(file) if isinstance(file, LogFile) else file.instant
+    return key not in state.replaced and slice_instant >= newest.get(key, "")
 
 
 def refuse_missing(state: TableState) -> None:
@@ -60,9 +94,23 @@ def refuse_missing(state: TableState) -> None:
     for one in missing_files(state):
         raise CorruptTable(
             f"A file of the table is missing or short: {one.what}",
-            where=f"{state.storage.base}: {one.stat.path}",
+            where=f"{state.storage.base}: {one.path}",
             hint=f"If a clean ran meanwhile, ask again. {RESTORE_HINT}",
         )
+
+
+def refuse_missing_inputs(state: TableState, plan: Plan) -> None:
+    """Raise `CorruptTable`, naming it, where a file that a pending compaction reads or carries over is gone."""
+    broken = {link.path: link for link in state.broken_links}
+    for op in plan.operations:
+        for path in (op.base_file, *op.log_files, *(carried.link for carried in op.carried_over)):
+            if path and path not in state.sizes:
+                words = broken_words(broken[path]) if path in broken else f"Compaction {plan.instant} needs it."
+                raise CorruptTable(
+                    f"A file of the pending compaction is gone: {words}",
+                    where=f"{state.storage.base}: {path}",
+                    hint=RESTORE_HINT,
+                )
 
 
 def _newest_bases(state: TableState) -> dict[GroupKey, str]:
@@ -71,8 +119,9 @@ def _newest_bases(state: TableState) -> dict[GroupKey, str]:
     there = (f for f in listed if state.timeline.is_committed(f.instant))
     stats = (stat for i in state.timeline.completed(*WRITES) for stat in state.commit(i).stats)
     written = (parse_file(state, stat.path) for stat in stats if stat.path.endswith(".parquet"))
+    broken = (file for _, file in _broken_files(state))
     newest: dict[GroupKey, str] = {}
-    for file in (*there, *written):
+    for file in (*there, *written, *broken):
         if isinstance(file, BaseFile):
             key = (file.partition, file.file_id)
             newest[key] = max(newest.get(key, ""), file.instant)

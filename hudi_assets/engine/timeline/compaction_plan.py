@@ -1,5 +1,7 @@
 """The compaction plan's Avro (HoodieCompactionPlan), with the RFC's `symlinkOperations` as an extra field.
 
+`target` is the first original there, as the RFC has it; `source` is the file that the link is made from, where another.
+
 Java's reader resolves by its own schema and passes the extra field by (tried with 0.15.0 and 1.2.0).
 """
 
@@ -41,7 +43,7 @@ def _field(name: str, type_: object) -> dict[str, object]:
 _CARRY_OVER: Final = {
     "type": "record",
     "name": "HoodieSymlinkOperation",
-    "fields": [{"name": "symlink", "type": _STRING}, {"name": "target", "type": _STRING}],
+    "fields": [{"name": "symlink", "type": _STRING}, {"name": "target", "type": _STRING}, _field("source", _STRING)],
 }
 _OPERATION: Final = {
     "type": "record",
@@ -127,7 +129,8 @@ def _operation(op: Operation) -> dict[str, Any]:
         "metrics": dict(op.metrics),
         "bootstrapFilePath": None,
         "symlinkOperations": [
-            {"symlink": _name(carried.link), "target": _name(carried.target)} for carried in op.carried_over
+            {"symlink": _name(c.link), "target": _name(c.target), "source": _name(c.source) if c.source else None}
+            for c in op.carried_over
         ],
     }
 
@@ -183,7 +186,11 @@ def _decode_operation(op: dict[str, Any], instant: str, where: str) -> Operation
         base_file=path(base, f"{file_id}_") if base else None,
         log_files=tuple(path(name, log) for name in op.get("deltaFilePaths") or ()),
         carried_over=tuple(
-            CarryOver(path(c["symlink"], f"{log}{instant}.log."), path(c["target"], log))
+            CarryOver(
+                path(c["symlink"], f"{log}{instant}.log."),
+                path(c["target"], log),
+                path(c["source"], log) if c.get("source") else None,
+            )
             for c in op.get("symlinkOperations") or ()
         ),
         metrics=op.get("metrics") or {},

@@ -1,4 +1,4 @@
-"""What must outlive the archiving of commits: thresholds, ranges of remaining log files, batch ids.
+"""What must outlive the archiving of commits: thresholds, ranges and origins of remaining log files, batch ids.
 
 A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
 kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
@@ -45,10 +45,14 @@ class EventTimeMemory:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant."""
+    """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant.
+
+    `origins`: compaction → the log files that it carried over, each with the path where its bytes first were written.
+    """
 
     columns: Mapping[str, EventTimeMemory] = field(default_factory=dict)
     batches: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, tag: str) -> EventTimeMemory:
         return self.columns.get(tag, EventTimeMemory())
@@ -56,7 +60,8 @@ class Memory:
     def only(self, stands: Callable[[str], bool]) -> Memory:
         """Without what instants said that do not stand: once the timeline's start has passed one, nobody can tell."""
         columns = {tag: column.only(stands) for tag, column in self.columns.items()}
-        return Memory(columns, {batch: instant for batch, instant in self.batches.items() if stands(instant)})
+        batches = {batch: instant for batch, instant in self.batches.items() if stands(instant)}
+        return Memory(columns, batches, {i: links for i, links in self.origins.items() if stands(i)})
 
 
 def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
@@ -95,7 +100,8 @@ class KeptMemory:
         try:
             body = json.loads(self.body())
             columns = {tag: _column(value) for tag, value in body["columns"].items()}
-            return Memory(columns, {str(key): str(value) for key, value in body["batches"].items()})
+            origins = {str(instant): _texts(links) for instant, links in body.get("origins", {}).items()}
+            return Memory(columns, _texts(body["batches"]), origins)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Memory()
 
@@ -124,6 +130,10 @@ def _thresholds(memory: Memory) -> dict[str, tuple[str, int]]:
     return {tag: column.threshold for tag, column in memory.columns.items() if column.threshold is not None}
 
 
+def _texts(body: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in body.items()}
+
+
 def _column(body: Mapping[str, Any]) -> EventTimeMemory:
     stated = body["threshold"]
     return EventTimeMemory(
@@ -148,5 +158,6 @@ def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
             for tag, column in memory.columns.items()
         },
         "batches": dict(memory.batches),
+        "origins": {instant: dict(links) for instant, links in memory.origins.items()},
     }
     storage.replace(MEMORY, seal(head) + b"\n" + seal(body))

@@ -187,17 +187,18 @@ class Publisher:
             self.withdraw_guard(guard)
 
     def carry_over(self, carried: Sequence[CarryOver], mode: str) -> None:
-        """Show each target under its link: by hard link, relative symbolic link or copy.
+        """Show each log file under its link: by hard link, relative symbolic link or copy of what is there now.
 
         `auto` takes hard links, and copies where the file system has none.
         """
         for one in carried:
-            if not self.storage.exists(one.target):
-                raise CorruptTable("A log file to carry over is missing.", where=f"{self.storage.base}: {one.target}")
+            source = one.made_from
+            if not self.storage.exists(source):
+                raise CorruptTable("A log file to carry over is missing.", where=f"{self.storage.base}: {source}")
             if mode == "symlink":
-                self.storage.symlink(one.target, one.link)
+                self.storage.symlink(source, one.link)
             elif mode == "copy":
-                self.storage.copy(one.target, one.link)
+                self.storage.copy(source, one.link)
             else:
                 self._hard_link(one, fall_back=mode == "auto")
         for partition in {one.link.rpartition("/")[0] for one in carried}:
@@ -216,7 +217,7 @@ class Publisher:
 
     def _hard_link(self, one: CarryOver, *, fall_back: bool) -> None:
         try:
-            self.storage.hard_link(one.target, one.link)
+            self.storage.hard_link(one.made_from, one.link)
         except FileExistsError:
             raise
         except OSError as error:
@@ -226,7 +227,7 @@ class Publisher:
                     where=f"{self.storage.base}: {one.link}",
                     hint="Set hudi_assets.carry.over to auto, symlink or copy.",
                 ) from error
-            self.storage.copy(one.target, one.link)
+            self.storage.copy(one.made_from, one.link)
 
     def begin_compaction(self, instant: str) -> None:
         self._check_metadata_table()

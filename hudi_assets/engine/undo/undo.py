@@ -148,7 +148,10 @@ class Undo:
         """No pending compaction reads what goes."""
         taken = {path for request in plan.requests for path in (*request.files, *request.log_blocks)}
         for pending in state.executable_plans:
-            read = ((op.base_file, *op.log_files, *(c.target for c in op.carried_over)) for op in pending.operations)
+            read = (
+                (op.base_file, *op.log_files, *(path for c in op.carried_over for path in (c.target, c.made_from)))
+                for op in pending.operations
+            )
             used = taken & {path for paths in read for path in paths if path}
             if used:
                 raise self._refuse(
@@ -238,7 +241,8 @@ class Undo:
         if compaction is None:
             raise self._refuse("The compaction's plan is gone.", "Restore a savepoint.", target.timestamp)
         for op in compaction.operations:
-            inputs = (op.base_file, *op.log_files, *(c.target for c in op.carried_over))
+            # The old slice's own files: what they were made from first may be cleaned.
+            inputs = (op.base_file, *op.log_files, *(c.made_from for c in op.carried_over))
             for path in inputs:
                 if path and not self.storage.exists(path):
                     raise self._refuse(
