@@ -773,6 +773,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         ZONES,
     ),
     Breakage(
+        "one commit of writers whose clock was put back is overlooked",
+        f"{_ENGINE}/timeline/zone_evidence.py",
+        "if agreeing and not any(shifts[:first_agreeing]):",
+        "if agreeing:",
+        ZONES,
+    ),
+    Breakage(
         "a file that is older than its instant proves nothing",
         f"{_ENGINE}/timeline/zone_evidence.py",
         "if -_MOST_QUARTERS * QUARTER_MS <= lag < -QUARTER_MS // 2:",
@@ -819,6 +826,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/event_time/commit_bound.py",
         "return None if self.state.zone_problem else requested_ms",
         "return requested_ms",
+        ZONES,
+    ),
+    Breakage(
+        "a time with a zone is an instant in any zone",
+        f"{_ENGINE}/queries/query.py",
+        "    if any(states_zone(moment) for moment in moments):\n",
+        "    if False:\n",
+        ZONES,
+    ),
+    Breakage(
+        "Hudi executes a plan in another zone than the table's",
+        f"{_ENGINE}/compaction/hudi_executor.py",
+        "if offset_ms != zone.offset_ms(now_ms):",
+        "if False:",
         ZONES,
     ),
     Breakage(

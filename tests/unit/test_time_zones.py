@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.compaction.hudi_executor import check_jvm_zone
 from hudi_assets.engine.compaction.placement import past_instant
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.metadata_table.policy import switch_off
@@ -200,6 +203,11 @@ def test_writers_that_moved_count_from_then_on() -> None:
     )
     assert judge("UTC", moved).finding is Finding.AGREES
     assert judge(LOS_ANGELES, moved).finding is Finding.DISAGREES
+    # One commit since the move is enough to be unsure: an instant of ours might lie ahead of it.
+    assert judge(LOS_ANGELES, moved[3:]).finding is not Finding.AGREES
+    back = [utc("2026-11-01T08:30:00"), utc("2026-11-01T09:30:00")]  # before and after the clock was put back
+    assert judge("Etc/GMT+7", seen_by(LOS_ANGELES, back)).finding is Finding.UNSURE
+    assert judge(LOS_ANGELES, seen_by(LOS_ANGELES, back)).finding is Finding.AGREES
     # Two writers in two zones at a time: no zone is right.
     both = sorted(
         [*seen_by(LOS_ANGELES, after), *seen_by("UTC", [t + 1000 for t in after])],
@@ -426,6 +434,37 @@ def test_a_commit_bounds_nothing_in_another_zone(table: Table, in_zone: Any) -> 
     found = table.open().freshness()
     assert found.freshness is None
     assert "UTC+05:30" in (found.reason or "")
+
+
+def test_a_time_with_a_zone_is_no_instant_in_another_zone(table: Table, in_zone: Any) -> None:
+    in_zone("UTC")
+    table.written_in(KOLKATA)
+    some: Any = table.session
+    newest = table.open().state().timeline.last_write or ""
+    moment = datetime.fromtimestamp(instant_ms(newest, KOLKATA) / 1000, UTC)
+    for ask in (
+        lambda of: of.time_travel(some, moment),
+        lambda of: of.time_travel(some, moment.isoformat()),
+        lambda of: of.incremental(some, "earliest", moment),
+    ):
+        with pytest.raises(InvalidInput, match=r"UTC\+05:30"):
+            ask(table.open())
+        assert ask(table.open(KOLKATA)).count() == 3
+    assert table.open().time_travel(some, newest).count() == 3
+    assert table.open().snapshot(some).count() == 3
+
+
+@pytest.mark.parametrize(("offset_ms", "fits"), [(HOUR * 11 // 2, True), (0, False)])
+def test_hudi_executes_in_the_tables_zone(table: Table, offset_ms: int, *, fits: bool) -> None:
+    """By Hudi, in a Spark whose JVM has a zone of its own."""
+    default = SimpleNamespace(getOffset=lambda _: offset_ms)
+    java = SimpleNamespace(util=SimpleNamespace(TimeZone=SimpleNamespace(getDefault=lambda: default)))
+    spark: Any = SimpleNamespace(_jvm=SimpleNamespace(java=java))
+    config = table.open(KOLKATA).config
+    with nullcontext() if fits else pytest.raises(InvalidInput, match=r"Asia/Kolkata \(UTC\+05:30\).*UTC\+00:00"):
+        check_jvm_zone(spark, config, FIRST_PASS, "t")
+    table.properties.write_text(table.properties.read_text().replace("timezone=LOCAL", "timezone=UTC"))
+    check_jvm_zone(spark, table.open().config, FIRST_PASS, "t")
 
 
 def test_what_happened_in_another_zone_is_found(table: Table, in_zone: Any) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_assets.engine.compaction.residue import RESIDUE
 from hudi_assets.engine.concurrency.lock import EXECUTE, table_lock, write_lock
@@ -22,6 +22,7 @@ from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.timeline.zone import offset_text, zone_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,7 @@ class HudiExecutor:
         where = f"{self.storage.base} {instant}"
         check_hudi_executes(self.config, self.layout, None, where)
         check_session(session)
+        check_jvm_zone(session, self.config, self.publisher.now_ms(), where)
         action = f"has Apache Hudi execute compaction {instant}"
         with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
             # Not between a planner's publishing and its second look, which may withdraw the plan.
@@ -144,6 +146,23 @@ def check_session(session: SparkSession) -> None:
         ) from error
     if EXTENSION not in (session.conf.get("spark.sql.extensions", "") or ""):
         raise EnvironmentProblem("This Spark session does not know Apache Hudi's procedures.", hint=hint)
+
+
+def check_jvm_zone(session: SparkSession, config: TableConfig, now_ms: int, where: str) -> None:
+    """Raise `InvalidInput` where Hudi, in the session's JVM, would complete in another zone than the table's."""
+    if config.states_utc:
+        return
+    zone = zone_of(config.timezone)
+    jvm: Any = session._jvm
+    offset_ms = int(jvm.java.util.TimeZone.getDefault().getOffset(now_ms))
+    if offset_ms != zone.offset_ms(now_ms):
+        raise InvalidInput(
+            f"The table's instants are in {zone.described(now_ms)}; the Spark session's JVM, in which Hudi would "
+            f"complete the compaction, is at {offset_text(offset_ms)}.",
+            where=where,
+            hint=f"Start Spark with TZ={zone.name}, or with -Duser.timezone={zone.name} in "
+            "spark.driver.extraJavaOptions.",
+        )
 
 
 def hudi_options(config: TableConfig) -> Mapping[str, str]:

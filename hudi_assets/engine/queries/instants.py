@@ -53,6 +53,16 @@ def parse_instant(value: Moment, timezone: str, what: str = "instant") -> str:
     return moment.strftime("%Y%m%d%H%M%S").zfill(14) + f"{moment.microsecond // 1000:03d}"
 
 
+def states_zone(value: Moment) -> bool:
+    """True for a time that has a zone of its own: which instant it is, depends on the timeline's."""
+    if isinstance(value, datetime):
+        return value.tzinfo is not None
+    try:
+        return "-" in value and datetime.fromisoformat(value.strip()).tzinfo is not None
+    except (AttributeError, TypeError, ValueError):
+        return False  # `parse_instant` says what it is
+
+
 def parse_begin(value: Moment, timezone: str) -> str:
     """The (exclusive) begin of a range; "earliest" and rows of zeros, Hudi's "000", come before everything."""
     text = value.strip().lower() if isinstance(value, str) else ""

@@ -18,7 +18,7 @@ from hudi_assets.engine.indexes.table_index import leaves_no_row_behind
 from hudi_assets.engine.model import Action, FileSlice
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
-from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant
+from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant, states_zone
 from hudi_assets.engine.queries.places import Places, places_of
 from hudi_assets.engine.schema.base_files import have_table_types
 from hudi_assets.engine.slices.as_of import Since, at_its_own_time
@@ -166,6 +166,7 @@ def time_travel_tasks(state: TableState, instant: Moment, columns: Columns = Non
 
     Raises `InvalidInput`, naming the earliest instant left, where a clean may have taken part of the answer.
     """
+    _refuse_unknown_zone(state, instant)
     t = parse_instant(instant, state.config.timezone)
     since = None if state.layout.carries_logs_over else at_its_own_time()
     return _tasks(_reader_as_of(state, t, columns), _slices_as_of(state, t, since))
@@ -173,6 +174,12 @@ def time_travel_tasks(state: TableState, instant: Moment, columns: Columns = Non
 
 def time_travel_frame(session: SparkSession, state: TableState, instant: Moment, columns: Columns = None) -> DataFrame:
     return _frame(session, state, time_travel_tasks(state, instant, columns), columns)
+
+
+def _refuse_unknown_zone(state: TableState, *moments: Moment) -> None:
+    """A time with a zone is another instant in another zone than the writers'; an instant is what it is."""
+    if any(states_zone(moment) for moment in moments):
+        state.refuse_other_zone()
 
 
 def _reader_as_of(state: TableState, t: str, columns: Columns) -> SliceReader:
@@ -220,6 +227,7 @@ def incremental_tasks(
     The range is one of completion times where the timeline has them, as in Hudi 1.x; else of instants.
     File groups that no write of the range touched are left out where the timeline tells.
     """
+    _refuse_unknown_zone(state, begin, *(() if end is None else (end,)))
     timezone = state.config.timezone
     low = parse_begin(begin, timezone)
     high = None if end is None else parse_instant(end, timezone, "end")

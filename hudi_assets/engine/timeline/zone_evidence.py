@@ -97,7 +97,8 @@ def sightings(files: Iterable[tuple[Instant, int]]) -> list[Sighting]:
 def judge(timezone: str, seen: Sequence[Sighting]) -> Verdict:
     """Whether the writers' clock is that of `timezone`. `seen`: the newest first, as `sightings` has them.
 
-    Where writers have changed their zone (or their clock was put back, in a zone that does so), the newest count.
+    Where writers have changed their zone (or their clock was put back, and that of `timezone` was not), the newest
+    count: one of them is enough to be unsure.
     """
     if not seen:
         return Verdict(Finding.NOTHING)
@@ -115,7 +116,7 @@ def judge(timezone: str, seen: Sequence[Sighting]) -> Verdict:
         if -_MOST_QUARTERS * QUARTER_MS <= lag < -QUARTER_MS // 2:
             ahead = shifts[place]
             return Verdict(Finding.DISAGREES, seen[place], _offset(timezone, seen[place], ahead) if ahead else None)
-    if agreeing:
+    if agreeing and not any(shifts[:first_agreeing]):
         return Verdict(Finding.AGREES, seen[agreeing[0]])
     for place, shift in enumerate(shifts):
         if shift:
