@@ -7,6 +7,7 @@ from dataclasses import dataclass
 _ENGINE = "hudi_assets/engine"
 MERGE = ("tests/property/test_merge_modes.py",)
 SELECTION = ("tests/property/test_selection.py", "tests/unit/test_strategies.py", "tests/unit/test_closure.py")
+CLOSURE = ("tests/unit/test_closure.py",)
 RESIDUE = ("tests/spark/test_residue.py",)
 VIEW = ("tests/unit/test_file_view.py", "tests/property/test_queries.py")
 QUERIES = ("tests/property/test_queries.py",)
@@ -157,28 +158,28 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/compaction/closure.py",
         "return bool(deleting) or _a_remaining_delete_may",
         "return _a_remaining_delete_may",
-        (*SELECTION, *MERGE),
+        CLOSURE,
     ),
     Breakage(
         "as 0.x merges, a remaining delete below what is merged parts the slice",
         f"{_ENGINE}/compaction/closure.py",
         "return bool(deleting) or _a_remaining_delete_may_decide_otherwise(known, selected, rule)",
         "return bool(deleting)",
-        (*SELECTION, *MERGE),
+        CLOSURE,
     ),
     Breakage(
         "as 0.x merges, rows may be due after a remaining delete",
         f"{_ENGINE}/compaction/closure.py",
         "if not rule.by_event_time or any(selected[first:]):",
         "if not rule.by_event_time:",
-        (*SELECTION, *MERGE),
+        CLOSURE,
     ),
     Breakage(
         "as 0.x merges, rows below what is merged remain after a remaining delete",
         f"{_ENGINE}/compaction/closure.py",
         "for s in known[first:])\n\n\ndef _highest",
         "for s in known[first : first + 1])\n\n\ndef _highest",
-        (*SELECTION, *MERGE),
+        CLOSURE,
     ),
     Breakage(
         "a log file that begins at the threshold is left",
