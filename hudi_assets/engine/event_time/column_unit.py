@@ -91,7 +91,7 @@ def _bounds(state: TableState, base: BaseFile, column: str) -> tuple[int, int] |
     try:
         with state.storage.open(base.path) as source, parquet_damage(), open_parquet(source) as file:
             for stats in footer_stats(file, column.__eq__):
-                if stats.smallest is not None:
+                if isinstance(stats.smallest, int):
                     return int(stats.smallest), int(stats.greatest)
     except (OSError, CorruptTable):
         return None  # it says nothing; whoever reads its rows will name it

@@ -113,7 +113,7 @@ def contradiction(stated: ColumnUnit, files: Iterable[Counts]) -> ColumnUnit | N
         if stated.unit is not None and possible and stated.unit not in possible:
             problem = (
                 f"the values of column {stated.column!r} look like {_WORDS[possible[0]]} ({_read(one, possible[0])}), "
-                f"and its unit is {'stated' if stated.source is Source.SETTING else 'by default'} {stated.unit}"
+                f"and its unit is {'stated as' if stated.source is Source.SETTING else 'by default'} {stated.unit}"
             )
             hint = f"If they are, state {EVENT_TIME_UNIT}={possible[0]}."
             return ColumnUnit(stated.column, stated.unit, stated.source, None, problem, hint)
