@@ -2,7 +2,7 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests, those without Spark two at a time   (WORKERS=2)
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
-# make test-lives, test-races, test-kills, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-lives, test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -22,13 +22,14 @@ STEPS ?= 50
 SEED ?= random
 RACE_SECONDS ?= 150
 KILLS ?= 300
+COMPACTIONS ?= 10
 FUZZ_EXAMPLES ?= 1000
 FUZZ_SEED ?= 0
 MINUTES ?= 10
 ENV := scripts/with-env
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-lives test-races test-kills test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@scripts/setup
@@ -88,6 +89,10 @@ test-races: setup
 # kill -9 of writers, planners and executors, KILLS times.
 test-kills: setup
 	@KILLS=$(KILLS) $(ENV) python -m pytest -s tests/kill $(ARGS)
+
+# A Spark cluster of two workers with speculation: COMPACTIONS on each table version, with attempts that write too late.
+test-cluster: setup
+	@COMPACTIONS=$(COMPACTIONS) $(ENV) python -m pytest -s tests/cluster $(ARGS)
 
 # A streaming writer of Apache Hudi beside our sensor, for MINUTES.
 test-live: setup

@@ -305,9 +305,17 @@ class TableState:
         return self.layout.archive.completions(self.storage)
 
     def _names(self, base: BaseFile) -> bool:
-        """True where the commit of a base file's instant lists it."""
-        instants = (i for i in self.timeline.completed(*WRITES) if i.timestamp == base.instant)
-        return any(stat.path == base.path for i in instants for stat in self.commit(i).stats)
+        """True where the commit of a base file's instant lists it; where that is archived: of several the oldest.
+
+        Strays go before their commit is archived, but Hudi's archiver knows none; what a lost attempt wrote is late.
+        """
+        instants = [i for i in self.timeline.completed(*WRITES) if i.timestamp == base.instant]
+        if instants:
+            return any(stat.path == base.path for i in instants for stat in self.commit(i).stats)
+        changed = {file.path: (file.modified_ms, file.path) for file in self.listing[base.partition]}
+        slot = (base.file_id, base.instant)
+        bases = (file for file in self.data_files[base.partition] if isinstance(file, BaseFile))
+        return base.path == min((b.path for b in bases if (b.file_id, b.instant) == slot), key=changed.__getitem__)
 
     @cached_property
     def committed(self) -> CommittedInstants:

@@ -81,11 +81,17 @@ class Storage(Protocol):
     def create(self, path: str, data: bytes) -> None:
         """Write a new file whole and durably; `Conflict` if it is there already."""
 
+    def touch(self, path: str) -> None:
+        """An empty file, where there is none. It survives a power cut once its folder is synced."""
+
     def replace(self, path: str, data: bytes) -> None:
         """Write a file whole, over what is there."""
 
     def open_new(self, path: str) -> BinaryIO:
         """A stream into a file that nobody reads before its commit; what is there is overwritten."""
+
+    def publish(self, staged: str, path: str) -> None:
+        """Give a closed file its name, whole and at once; `Conflict` if there is one of that name."""
 
     def hard_link(self, target: str, link: str) -> None: ...
     def symlink(self, target: str, link: str) -> None:
@@ -239,15 +245,19 @@ class LocalStorage:
                 # link() fails where rename() would overwrite: whole content and exclusive at once.
                 os.link(scratch, target)
         except FileExistsError:
-            raise Conflict(
-                "Another process created this file first.",
-                where=f"{self.base}: {path}",
-                hint="Look at the table again before going on.",
-            ) from None
+            raise _taken(f"{self.base}: {path}") from None
         finally:
             if scratch is not None:
                 os.unlink(scratch)
         _sync(target.parent)
+
+    def touch(self, path: str) -> None:
+        target = self._at(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        except OSError as error:
+            raise machine_problem(error, f"{self.base}: {path}") or error from error
 
     def replace(self, path: str, data: bytes) -> None:
         scratch = self._write_scratch(data)
@@ -272,6 +282,36 @@ class LocalStorage:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._forget_checksum(target)
         return open(target, "wb")
+
+    def publish(self, staged: str, path: str) -> None:
+        source, target = self._at(staged), self._at(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._forget_checksum(target)
+            # As in `create`: link() fails where rename() would overwrite.
+            os.link(source, target)
+        except FileExistsError:
+            raise _taken(f"{self.base}: {path}") from None
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                self._publish_elsewhere(source, target, path)
+            else:
+                raise machine_problem(error, f"{self.base}: {path}") or error from error
+        os.unlink(source)
+
+    def _publish_elsewhere(self, source: Path, target: Path, path: str) -> None:
+        """Where a partition is a link to another disk: the bytes go there under a name that no reader takes."""
+        beside = target.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            shutil.copyfile(source, beside)
+            _sync(beside)
+            os.link(beside, target)
+        except FileExistsError:
+            raise _taken(f"{self.base}: {path}") from None
+        except OSError as error:
+            raise machine_problem(error, f"{self.base}: {path}") or error from error
+        finally:
+            beside.unlink(missing_ok=True)
 
     def hard_link(self, target: str, link: str) -> None:
         os.link(self._name(target), self._name(link))
@@ -336,6 +376,11 @@ class LocalStorage:
                 where=str(folder),
                 hint="Give this user write permission, or run as the table's owner.",
             ) from error
+
+
+def _taken(where: str) -> Conflict:
+    hint = "Look at the table again before going on."
+    return Conflict("Another process created this file first.", where=where, hint=hint)
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

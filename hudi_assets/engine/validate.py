@@ -12,12 +12,15 @@ from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
 from hudi_assets.engine.metadata_table.check import differences
 from hudi_assets.engine.metadata_table.own_timeline import ROOT
-from hudi_assets.engine.model import Action, BaseFile, Instant, Plan, State
+from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.slices.listing import PARTITION_FILE
 from hudi_assets.engine.slices.missing import RESTORE_HINT, broken_words, missing_files
 from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
+from hudi_assets.engine.slices.strays import Strays
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.attempts import FOLDER as STAGED
+from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
 from hudi_assets.engine.timeline.markers import TEMP
@@ -48,18 +51,19 @@ class Validator:
         """Everything found; what rests on an unreadable timeline file is left out."""
         unreadable = tuple(self._timeline_files())
         if unreadable:
-            return (*unreadable, *self._zone(), *self._unfinished(), *self._markers())
+            return (*unreadable, *self._zone(), *self._unfinished(), *self._markers(), *self._staged())
         return (
             *self._zone(),
             *self._unfinished(),
             *self._plans(),
             *self._orphans(),
             *self._passed(),
-            *self._two_base_files(),
+            *self._strays(),
             *self._missing(),
             *self._metadata_table(),
             *self._unknown_files(),
             *self._markers(),
+            *self._staged(),
         )
 
     @cached_property
@@ -149,6 +153,13 @@ class Validator:
                 hint = _RECOVER if ours else f"If its writer is dead, roll {write.timestamp} back."
                 yield Finding("unfinished", self._path(write), f"{write.action} {write.timestamp} is unfinished.", hint)
 
+    def _staged(self) -> Iterator[Finding]:
+        unfinished = {i.timestamp for i in self.state.timeline.instants if not i.is_completed}
+        for instant in staged_instants(self.state.storage):
+            if instant not in unfinished:
+                what = f"Lost task attempts wrote it, too late for {instant}. No query reads it."
+                yield Finding("staged", f"{STAGED}/{instant}", what, _RECOVER)
+
     def _markers(self) -> Iterator[Finding]:
         known = {i.timestamp: i for i in self.state.timeline.instants}
         for folder in self.state.storage.list_directories(TEMP):
@@ -212,20 +223,19 @@ class Validator:
             what = f"It counts as committed, and its instant {instant_of(file)} is not in the archived timeline."
             yield Finding("phantom_file", file.path, what, "Look what wrote it: rows of a dead write are shown.")
 
-    def _two_base_files(self) -> Iterator[Finding]:
-        seen: dict[tuple[str, str, str], str] = {}
-        shown = {s.base_file.path for slices in self.state.view.groups.values() for s in slices if s.base_file}
-        for base in self._base_files():
-            key = (base.partition, base.file_id, base.instant)
-            if key in seen and self.state.timeline.is_committed(base.instant):
-                extra = base.path if base.path not in shown else seen[key]
-                what = f"The slice {base.instant} has another base file, which its commit names."
-                yield Finding("two_base_files", extra, what, "It is a failed attempt's: delete it.")
-            seen.setdefault(key, base.path)
-
-    def _base_files(self) -> Iterator[BaseFile]:
-        for files in self.state.data_files.values():
-            yield from (file for file in files if isinstance(file, BaseFile))
+    def _strays(self) -> Iterator[Finding]:
+        strays = Strays(self.state)
+        unlisted = {base.path for base in strays.base_files}
+        for log in strays.log_files:
+            what = "A lost task attempt's: its delta commit does not list it, and its rows are in the files it lists."
+            yield Finding("stray", log.path, what, _RECOVER)
+        several = {base.path for base in strays.second_base_files}
+        for path in sorted(unlisted - several):
+            yield Finding("stray", path, "A lost task attempt's: the commit of its instant does not list it.", _RECOVER)
+        for path in sorted(several):
+            what = "Its slice has another base file, which its commit names."
+            hint = _RECOVER if path in unlisted else "Its commit is archived: it is the younger one. Delete it."
+            yield Finding("two_base_files", path, what, hint)
 
     def _missing(self) -> Iterator[Finding]:
         missing = tuple(missing_files(self.state))

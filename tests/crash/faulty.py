@@ -15,7 +15,19 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.storage import LocalStorage
 
-_CHANGING = ("create", "replace", "open_new", "hard_link", "symlink", "own", "copy", "delete", "delete_tree")
+_CHANGING = (
+    "create",
+    "touch",
+    "replace",
+    "open_new",
+    "publish",
+    "hard_link",
+    "symlink",
+    "own",
+    "copy",
+    "delete",
+    "delete_tree",
+)
 
 
 class Crash(BaseException):
@@ -57,7 +69,8 @@ class DyingStorage:
         def call(*args: Any) -> Any:
             if self.dead:
                 raise Crash("dead already")
-            self.operations.append(f"{name} {args[-1] if name.endswith('link') else args[0]}")
+            by_last = name.endswith("link") or name == "publish"
+            self.operations.append(f"{name} {args[-1] if by_last else args[0]}")
             dies = len(self.operations) == self._n
             if dies and not self._after:
                 self.dead = True

@@ -21,6 +21,7 @@ HFILES = ("tests/unit/test_hfile.py", "tests/property/test_hfile.py")
 STATED = ("tests/unit/test_stated_settings.py",)
 COLUMN_STATS = ("tests/unit/test_column_stats.py",)
 METADATA = ("tests/unit/test_metadata_reader.py", "tests/unit/test_metadata_records.py")
+ATTEMPTS = ("tests/crash/test_late_attempts.py", "tests/unit/test_attempts.py")
 LOADS = ("tests/unit/test_bulk_insert.py",)
 LOAD_CRASHES = ("tests/crash/test_bulk_insert_crashes.py",)
 PACKING = ("tests/property/test_packing.py",)
@@ -531,6 +532,63 @@ BREAKAGES: tuple[Breakage, ...] = (
         "min(mark, lowest)",
         LIVES,
     ),
+    # -- task attempts that do not count
+    Breakage(
+        "all attempts of a task write one file",
+        f"{_ENGINE}/timeline/attempts.py",
+        'return Staged(f"{FOLDER}/{instant}/{uuid.uuid4().hex}", path, marker)',
+        'return Staged(f"{FOLDER}/{instant}/{path}", path, marker)',
+        ATTEMPTS,
+    ),
+    Breakage(
+        "a file takes the name of one that is there",
+        f"{_ENGINE}/storage.py",
+        "            # As in `create`: link() fails where rename() would overwrite.\n",
+        "            target.unlink(missing_ok=True)\n",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "what lost attempts wrote is looked for only where there are markers",
+        f"{_ENGINE}/undo/recover.py",
+        ", *staged_instants(storage)}",
+        "}",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "markers of a completed instant go without the stray that they name",
+        f"{_ENGINE}/undo/recover.py",
+        "for path in strays.marked(instant):",
+        "for path in ():",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "a log file of another engine's delta commit is taken for a stray",
+        f"{_ENGINE}/slices/strays.py",
+        "one.action is Action.DELTA_COMMIT and self._is_ours(one)",
+        "one.action is Action.DELTA_COMMIT",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "a stray that a pending plan reads is removed",
+        f"{_ENGINE}/slices/strays.py",
+        "return (file for file in files if file.path not in self._listed and file.path not in self._read_by_plans)",
+        "return (file for file in files if file.path not in self._listed)",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "a clean leaves strays",
+        f"{_ENGINE}/housekeeping/clean.py",
+        "            remove_strays(self._state(), self.publisher.metadata_table)\n",
+        "",
+        ATTEMPTS,
+    ),
+    Breakage(
+        "of several base files of an archived commit the youngest counts",
+        f"{_ENGINE}/state.py",
+        "return base.path == min(",
+        "return base.path == max(",
+        ATTEMPTS,
+    ),
     # -- the metadata table
     Breakage(
         "blocks of HFiles grow to a size at which Hudi's own reader loses records",
@@ -662,8 +720,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a bulk insert's base file has no marker",
         f"{_ENGINE}/writing/base_files.py",
-        'spec.storage.create(marker_path(spec.instant, path, "CREATE" if grown is None else "MERGE"), b"")',
-        "pass",
+        'stage(spec.instant, path, "CREATE" if grown is None else "MERGE")',
+        'stage(spec.instant, path, "")',
         LOAD_CRASHES,
     ),
     Breakage(

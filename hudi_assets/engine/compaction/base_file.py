@@ -36,6 +36,7 @@ class BaseFileWriter:
     Text columns may come as dictionaries: those that do are written as such, without being looked up again.
     Held at a time: the rows of one row group, `row_group_bytes` of them in Arrow or what the settings say if that is
     less, and the keys where there is a bloom filter. Used as a context: what an error interrupts is deleted.
+    `name`: the file's own, where it is written under another one (`timeline.attempts`).
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class BaseFileWriter:
         bloom: BloomSettings | None,
         row_group_bytes: int = ROW_GROUP_BYTES,
         settings: ParquetSettings = BY_DEFAULT,
+        *,
+        name: str | None = None,
     ) -> None:
         self.rows = 0
         self._storage = storage
@@ -56,7 +59,7 @@ class BaseFileWriter:
         self._bloom = bloom
         self._most_bytes = min(row_group_bytes, settings.block_size or row_group_bytes)
         self._settings = settings
-        self._name = pa.array([path.rpartition("/")[2]])
+        self._name = pa.array([name or path.rpartition("/")[2]])
         self._waiting: list[pa.Table] = []
         self._held = 0
         self._range: Mapping[str, str] | None = None
@@ -170,9 +173,8 @@ class BaseFileWriter:
         self._storage.delete(self._path)
 
     def sync(self) -> int:
-        """Make the closed file survive a power cut; its size in bytes."""
+        """Make the closed file's bytes survive a power cut; their number. Its name does once it is published."""
         self._storage.sync(self._path)
-        self._storage.sync(self._path.rpartition("/")[0])
         return self._storage.size(self._path)
 
 
@@ -200,9 +202,11 @@ def write_base_file(
     avro_schema: str,
     bloom: BloomSettings | None,
     settings: ParquetSettings = BY_DEFAULT,
+    *,
+    name: str | None = None,
 ) -> int:
     """Write a base file that holds these rows; its size in bytes."""
-    with BaseFileWriter(storage, path, rows.schema, avro_schema, bloom, settings=settings) as writer:
+    with BaseFileWriter(storage, path, rows.schema, avro_schema, bloom, settings=settings, name=name) as writer:
         for start in range(0, max(1, len(rows)), ROW_GROUP_ROWS):
             writer.write(rows.slice(start, ROW_GROUP_ROWS))
     return writer.sync()

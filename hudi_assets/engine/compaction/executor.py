@@ -34,6 +34,7 @@ from hudi_assets.engine.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.slices.missing import refuse_missing_inputs
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.attempts import publish
 from hudi_assets.engine.timeline.carried_over import SYMLINK_OPERATIONS, encode_carried_over
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.publish import Publisher
@@ -82,12 +83,10 @@ class CompactionExecutor:
                 switch_off(self.storage, (*untrue, *check_room(state, plan)))
                 self._begin(instant)
             # What a dead executor left: its base files first, then the markers that name them.
-            self._delete_base_files(plan, keep=frozenset())
-            self._delete_residue_logs(plan, keep=frozenset())
+            self._delete_base_files(plan)
+            self._delete_residue_logs(plan)
             self.publisher.forget_markers(instant)
             executed = self._run(session, state, plan)
-            self._delete_base_files(plan, keep=frozenset(e.result.base_file for e in executed))
-            self._delete_residue_logs(plan, keep=frozenset(e.residue.path for e in executed if e.residue))
             self._verify_carried_over(plan)
             shared = self.config.writers == "locked" or self.publisher.metadata_table is not None
             if shared or self.layout.has_completion_times:
@@ -96,8 +95,10 @@ class CompactionExecutor:
                 lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
                 held.enter_context(lock)
             refuse_stragglers(self._state(), plan)
-            written = [stat.path for e in executed for stat in (e.stat, e.residue) if stat]
-            check_still_ours(self.storage, self.layout, instant, written)
+            check_still_ours(self.storage, self.layout, instant, ())
+            published: list[str] = []
+            publish(self.storage, instant, [file for done in executed for file in done.staged], published)
+            check_still_ours(self.storage, self.layout, instant, published)
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
@@ -128,7 +129,7 @@ class CompactionExecutor:
             state = self._state()
             winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
             named = {stat.path for commit in winner for stat in commit.stats}
-            written = {stat.path for done in executed for stat in (done.stat, done.residue) if stat}
+            written = {file.path for done in executed for file in done.staged}
             for path in written - named if winner else ():
                 self.storage.delete(path)
             raise
@@ -195,21 +196,19 @@ class CompactionExecutor:
             lowest=lowest,
         )
 
-    def _delete_residue_logs(self, plan: Plan, keep: frozenset[str]) -> None:
-        """Residue logs that an earlier attempt, or a failed task, wrote at this instant."""
+    def _delete_residue_logs(self, plan: Plan) -> None:
+        """Residue logs that an earlier execution published at this instant."""
         if RESIDUE in plan.extra_metadata:
-            for path in {residue_path(self.layout, op, plan.instant) for op in plan.operations} - keep:
-                self.storage.delete(path)
+            for op in plan.operations:
+                self.storage.delete(residue_path(self.layout, op, plan.instant))
 
-    def _delete_base_files(self, plan: Plan, keep: frozenset[str]) -> None:
-        """Base files that an earlier attempt, or a failed task, wrote at this instant."""
+    def _delete_base_files(self, plan: Plan) -> None:
+        """Base files that an earlier execution published at this instant."""
         groups = {(op.partition, op.file_id) for op in plan.operations}
         for partition in {op.partition for op in plan.operations}:
             for file in self.storage.list_files(partition):
                 base = self.layout.parse_base_file(file, partition)
-                if base is None or base.instant != plan.instant or base.path in keep:
-                    continue
-                if (partition, base.file_id) in groups:
+                if base and base.instant == plan.instant and (partition, base.file_id) in groups:
                     self.storage.delete(base.path)
 
     def _verify_carried_over(self, plan: Plan) -> None:

@@ -31,6 +31,7 @@ from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT, MERGE_RULES, RULES_1_X, TABLE_SERVICES
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline import compaction_plan
+from hudi_assets.engine.timeline.attempts import Staged, stage, write_staged
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE as RESIDUE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE_VERSION
@@ -148,18 +149,18 @@ class OperationLeaves:
 
 def write_residue(
     storage: Storage, records: Sequence[LogRecords], spec: ResidueSpec, op: Operation, base_file: str
-) -> WriteStat:
-    """Write an operation's residue log; its write stat, with the range of event times not in the base file.
+) -> tuple[WriteStat, Staged]:
+    """Stage an operation's residue log; its write stat, with the range of event times not in the base file.
 
     No marker stands for it: what a dead execution left is deleted by its name.
     """
     covered = _range(records, spec)
     blocks = b"".join(_encode(part, spec, op) for part in _joined(records))
     path = residue_path(spec.layout, op, spec.instant)
-    # A task that runs again writes the same bytes: whichever attempt is last, the file is whole.
-    storage.replace(path, blocks)
+    staged = stage(spec.instant, path, marker="")
+    write_staged(storage, staged, blocks)
     deletes = sum(count_deleted(r.table) if isinstance(r, Rows) else len(r.keys) for r in records)
-    return WriteStat(
+    stat = WriteStat(
         path=path,
         partition=op.partition,
         file_id=op.file_id,
@@ -172,6 +173,7 @@ def write_residue(
         log_version=RESIDUE_VERSION,
         base_file=base_file,
     )
+    return stat, staged
 
 
 def _joined(records: Sequence[LogRecords]) -> list[LogRecords]:

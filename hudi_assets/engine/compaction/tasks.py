@@ -18,8 +18,8 @@ from hudi_assets.engine.model import Operation, OperationResult
 from hudi_assets.engine.settings.parquet import BY_DEFAULT, ParquetSettings
 from hudi_assets.engine.slices.reader import SliceReader
 from hudi_assets.engine.slices.streams import StoredSlice
+from hudi_assets.engine.timeline.attempts import Staged, stage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.markers import marker_path
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,19 @@ class CompactionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What an operation did, and the write stats of its base file and of its residue log, if it has one."""
+    """What an operation did, and the write stats of its base file and of its residue log, if it has one.
+
+    `staged`: these files, as the task left them.
+    """
 
     result: OperationResult
     stat: WriteStat
+    staged: tuple[Staged, ...]
     residue: WriteStat | None = None
 
 
 def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
-    """Merge an operation's log files into a new base file; a marker stands before the file does."""
+    """Merge an operation's log files into a new base file, which the driver publishes."""
     reader, storage = spec.reader, spec.reader.storage
     # What a residue log takes is written as it stands: no dictionaries, and all columns.
     leaves = OperationLeaves(spec.residue, op) if spec.residue else None
@@ -55,14 +59,16 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves, without)
     name = spec.layout.base_file_name(op.file_id, spark.write_token(), spec.instant)
     path = f"{op.partition}/{name}" if op.partition else name
-    storage.create(marker_path(spec.instant, path, "CREATE"), b"")
+    staged = stage(spec.instant, path, "CREATE")
     most = min(ROW_GROUP_BYTES, spec.memory // 4)
-    with BaseFileWriter(storage, path, reader.schema, spec.avro_schema, spec.bloom, most, spec.parquet) as base_file:
+    with BaseFileWriter(
+        storage, staged.at, reader.schema, spec.avro_schema, spec.bloom, most, spec.parquet, name=name
+    ) as base_file:
         for rows in merge.rows():
             base_file.write(rows)
     size = base_file.sync()
     left = list(merge.left()) if spec.residue else []
-    residue = write_residue(storage, left, spec.residue, op, name) if spec.residue and left else None
+    residue, log = write_residue(storage, left, spec.residue, op, name) if spec.residue and left else (None, None)
     stat = WriteStat(
         path=path,
         partition=op.partition,
@@ -88,4 +94,4 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
         bytes_written=size,
         corrupt_blocks=slice_.found.corrupt,
     )
-    return Executed(result, stat, residue)
+    return Executed(result, stat, (staged, log) if log else (staged,), residue)

@@ -1,8 +1,9 @@
 """Archiving: old instants leave the active timeline for the archived one, so that it never grows without bound.
 
-The order is: what must be remembered → base files that an archived commit does not name → the archive's new file,
-whole → the unfinished states of the archived instants → their completed files, oldest first. So an instant never
-looks unfinished, the timeline never has a hole, and a crash leaves what the next run goes on with.
+The order is: files that no commit lists (once the commits are gone, nothing tells them from the right ones) → what must
+be remembered → the archive's new file, whole → the unfinished states of the archived instants → their completed files,
+oldest first. So an instant never looks unfinished, the timeline never has a hole, and a crash leaves what the next run
+goes on with.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from hudi_assets.engine.housekeeping.archive_metadata import archive_metadata_ta
 from hudi_assets.engine.housekeeping.archive_plan import Bounds, keep_of, plan_archive
 from hudi_assets.engine.housekeeping.clean import refuse_unstated_writers
 from hudi_assets.engine.housekeeping.clean_plan import earliest_to_retain, retention
-from hudi_assets.engine.housekeeping.clean_state import inventory
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
 from hudi_assets.engine.model import Action, Instant, NothingToDo, State
@@ -23,10 +23,11 @@ from hudi_assets.engine.settings.compaction import TriggerName, parse_compaction
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.slices.orphans import instant_of, remove_orphans
+from hudi_assets.engine.slices.strays import remove_strays
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive_kind import TimelineFile
-from hudi_assets.engine.timeline.instants import WRITES, format_instant
+from hudi_assets.engine.timeline.instants import format_instant
 from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.recover import clean_up
 
@@ -66,6 +67,7 @@ class Archiver:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="archives") as held:
             clean_up(self.storage, self.layout, self.publisher, self._state())
             remove_orphans(self._state(), self.publisher.metadata_table)
+            remove_strays(self._state(), self.publisher.metadata_table)
             state = self._state()
             refuse_missing(state)
             listed = self._files()
@@ -78,7 +80,6 @@ class Archiver:
             state.remember()
             new = [i for i in files if i.file_name not in archived]
             held.check()
-            self._delete_strays(state, chosen)
             path = self.layout.archive.add(self.storage, [self._read(i) for i in new]) if new else None
             for instant in (*(i for i in files if not i.is_completed), *(i for i in files if i.is_completed)):
                 self.storage.delete(f"{self.layout.timeline_folder}/{instant.file_name}")
@@ -114,17 +115,6 @@ class Archiver:
             return None
         last = OwnTimeline.read(self.storage, self.layout).last_compaction
         return last.timestamp if last is not None else ""
-
-    def _delete_strays(self, state: TableState, chosen: tuple[Instant, ...]) -> None:
-        """Base files of task attempts that did not count: without the commit nothing tells them from the right one."""
-        going = {i.timestamp: i for i in chosen if i.action in WRITES}
-        groups = state.view_with_replaced.groups
-        for (key, instant), paths in inventory(state).strays.items():
-            named = {stat.path for stat in state.commit(going[instant]).stats} if instant in going else frozenset()
-            right = next((s.base_file for s in groups.get(key, ()) if s.base_instant == instant), None)
-            if right is not None and right.path in named:
-                for path in paths:
-                    self.storage.delete(path)
 
     def _archive_metadata_table(self) -> None:
         if self.publisher.metadata_table is not None:

@@ -20,6 +20,7 @@ from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.slices.strays import remove_strays
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.clean_metadata import PublishedClean, clean_extra, encode_clean_plan
@@ -53,6 +54,7 @@ class Cleaner:
         with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="cleans") as held:
             clean_up(self.storage, self.layout, self.publisher, self._state())
             finished = finish_cleans(self._state(), self.config, self.publisher)
+            remove_strays(self._state(), self.publisher.metadata_table)
             state = self._state()
             plan = self._plan(state, keep)
             if isinstance(plan, NothingToDo):

@@ -1,7 +1,7 @@
 """The timeline's writer: the one owner of what is published, and in which order.
 
 A compaction's order is: guard → carried-over logs → `.requested` → (guard withdrawn) → `.inflight` →
-markers → base files → commit. Every file is created whole and exclusively; a crash between any two
+markers → staged base files → base files → commit. Every file is created whole and exclusively; a crash between any two
 leaves a table that readers answer rightly and that `recover` repairs.
 """
 
@@ -17,6 +17,7 @@ from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.metadata_table.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.attempts import forget_staged
 from hudi_assets.engine.timeline.clock import next_instant
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
@@ -139,6 +140,8 @@ class Publisher:
     # -- markers ----------------------------------------------------------------------------------
 
     def forget_markers(self, instant: str) -> None:
+        """An instant's markers, and what attempts of its tasks wrote that did not count."""
+        forget_staged(self.storage, instant)
         self.storage.delete_tree(f"{TEMP}/{instant}")
 
     # -- compactions ------------------------------------------------------------------------------

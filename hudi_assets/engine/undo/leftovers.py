@@ -12,6 +12,7 @@ from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.housekeeping.clean_state import read_pending_cleans
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.slices.orphans import Orphans, instant_of
+from hudi_assets.engine.slices.strays import Strays
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
 from hudi_assets.engine.undo.rollback_plan import is_ours
@@ -32,6 +33,9 @@ def _leftovers(state: TableState, now_ms: Callable[[], int]) -> Iterator[str]:
         instants = ", ".join(sorted({instant_of(file) for file in removable}))
         kind = "carried-over log files" if state.layout.carries_logs_over else "files"
         yield f"{len(removable)} {kind} of {instants}, which is on no timeline"
+    strays = Strays(state)
+    if strays.second_base_files and strays.base_files:
+        yield f"{len(strays.base_files)} base files that their commits do not list, of lost task attempts"
     beats = Heartbeats.of(state.storage, state.config, now_ms)
     for write in state.timeline.pending(Action.DELTA_COMMIT):
         if not beats.is_alive(write.timestamp) and is_ours(state, write):

@@ -9,8 +9,10 @@ from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.orphans import remove_orphans
+from hudi_assets.engine.slices.strays import Strays, remove_strays
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.markers import TEMP, marked_files
 from hudi_assets.engine.timeline.publish import Publisher
@@ -31,7 +33,8 @@ def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Pu
 
         done = clean_up(storage, layout, publisher, read())
         done += finish_cleans(read(), config, publisher)
-        return done + remove_orphans(read(), publisher.metadata_table)
+        done += remove_orphans(read(), publisher.metadata_table)
+        return done + remove_strays(read(), publisher.metadata_table)
 
 
 def clean_up(
@@ -119,20 +122,23 @@ def _links_of(state: TableState, instant: str) -> list[str]:
 def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
     """Clean up after instants that are completed, or gone from the timeline.
 
-    A crash right after a commit leaves its markers. A Spark task that outlives its failed job writes marked
-    files after its instant was taken back: they would count once the timeline's start has passed it.
+    A crash right after a commit leaves its markers. A Spark task that outlives its job leaves markers, and staged files
+    (of an earlier release: the marked files), of an instant that is completed or was taken back: a marked file would
+    count, or come to count once the timeline's start has passed it.
     """
-    folders = storage.list_directories(TEMP)
+    found = {*(folder.rpartition("/")[2] for folder in storage.list_directories(TEMP)), *staged_instants(storage)}
     # Read after the folders: another engine's write, begun since `state` was read, is on the timeline before it marks.
-    timeline = TableState.read(storage, state.config, state.layout, publisher.now_ms).timeline
+    state = TableState.read(storage, state.config, state.layout, publisher.now_ms)
+    timeline, strays = state.timeline, Strays(state)
     known = {i.timestamp: i for i in timeline.instants}
     done = []
-    for folder in folders:
-        instant = folder.rsplit("/", 1)[-1]
+    for instant in sorted(found):
         if timeline.is_committed(instant):
-            pass  # archived meanwhile, it may be: its files are the table's
+            # Archived meanwhile, it may be: then its files are the table's.
+            for path in strays.marked(instant):
+                storage.delete(path)
         elif instant not in known:
-            if storage.exists(f"{folder}/MARKERS.type"):
+            if storage.exists(f"{TEMP}/{instant}/MARKERS.type"):
                 continue  # another engine's
             for path in marked_files(storage, instant):
                 storage.delete(path)

@@ -14,8 +14,8 @@ from hudi_assets.engine.event_time.units import range_of
 from hudi_assets.engine.indexes.bloom import BloomSettings
 from hudi_assets.engine.merging.merge import KEY, Rows, merge
 from hudi_assets.engine.schema.evolution import IS_DELETED
+from hudi_assets.engine.timeline.attempts import stage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.markers import marker_path
 from hudi_assets.engine.writing.packing import PARTITION, groups_of
 from hudi_assets.engine.writing.write import Target, WriteSpec, Written, data_schema, ensure_partition, with_meta
 
@@ -56,8 +56,8 @@ def group_base(
         return []
     name = spec.layout.base_file_name(target.file_id, token, spec.instant)
     path = f"{partition}/{name}" if partition else name
-    spec.storage.create(marker_path(spec.instant, path, "CREATE" if grown is None else "MERGE"), b"")
-    size = write_base_file(spec.storage, path, merged, spec.avro_schema, bloom, spec.config.parquet)
+    staged = stage(spec.instant, path, "CREATE" if grown is None else "MERGE")
+    size = write_base_file(spec.storage, staged.at, merged, spec.avro_schema, bloom, spec.config.parquet, name=name)
     covered = range_of(data.column(spec.column), spec.unit, "this write")
     stat = WriteStat(
         path=path,
@@ -71,7 +71,7 @@ def group_base(
         max_event_time=covered.max,
     )
     # No record is late here: what the read-optimized view holds at once makes no freshness fall back.
-    return [Written(stat, 0, len(rows))]
+    return [Written(stat, staged, 0, len(rows))]
 
 
 def _one_per_key(grown: pa.Table | None, came: pa.Table, spec: WriteSpec) -> pa.Table:

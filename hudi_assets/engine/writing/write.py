@@ -38,8 +38,8 @@ from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.listing import PARTITION_FILE
 from hudi_assets.engine.state import META_COLUMNS
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.attempts import Staged, stage, write_staged
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
-from hudi_assets.engine.timeline.markers import marker_path
 from hudi_assets.engine.writing.keys import bucket_file_id, check_key_type
 from hudi_assets.engine.writing.packing import PARTITION, groups_of
 
@@ -88,12 +88,13 @@ class WriteSpec:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One file, and how many of the records that came are at or below the published freshness.
+    """One file, staged, and how many of the records that came are at or below the published freshness.
 
     `rows`: how many came, where the file holds others too.
     """
 
     stat: WriteStat
+    staged: Staged
     late_records: int
     rows: int | None = None
 
@@ -231,7 +232,7 @@ def _write_log(
     if times.undated_deletes:
         covered = _COMMIT_ORDER
     block = encode_data_block(rows, spec.avro_schema, spec.instant, times, spec.config.log_block_format)
-    stat = _put_log(spec, partition, target, number, token, block)
+    stat, staged = _put_log(spec, partition, target, number, token, block)
     stat = stat._replace(
         num_writes=len(rows),
         num_inserts=len(rows) if target.is_new else 0,
@@ -240,7 +241,7 @@ def _write_log(
         min_event_time=covered.min,
         max_event_time=covered.max,
     )
-    return Written(stat, late)
+    return Written(stat, staged, late)
 
 
 def count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
@@ -274,13 +275,15 @@ def encode_delete_block(deletes: Sequence[DeleteRecord], avro: str, instant: str
     return encode_block(BlockType.DELETE, header, encode_deletes(deletes))
 
 
-def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes) -> WriteStat:
+def _put_log(
+    spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes
+) -> tuple[WriteStat, Staged]:
     version = target.next_version + number
     name = spec.layout.log_file_name(target.file_id, target.log_instant, version, token)
     path = f"{partition}/{name}" if partition else name
-    spec.storage.create(marker_path(spec.instant, path, spec.layout.log_marker), b"")
-    spec.storage.create(path, block)
-    return WriteStat(
+    staged = stage(spec.instant, path, spec.layout.log_marker)
+    write_staged(spec.storage, staged, block)
+    stat = WriteStat(
         path=path,
         partition=partition,
         file_id=target.file_id,
@@ -290,6 +293,7 @@ def _put_log(spec: WriteSpec, partition: str, target: Target, number: int, token
         base_file=target.base_file,
         log_files=(*target.log_files, name),
     )
+    return stat, staged
 
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
@@ -345,6 +349,6 @@ def delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows
     times = _times(as_deletes(last, spec.schema.field(ordering).type if ordering else None), spec, came)
     covered = _COMMIT_ORDER if times.undated_deletes else came
     block = encode_delete_block(last, spec.avro_schema, spec.instant, times)
-    stat = _put_log(spec, partition, target, 0, token, block)
+    stat, staged = _put_log(spec, partition, target, 0, token, block)
     stat = stat._replace(num_deletes=len(last), min_event_time=covered.min, max_event_time=covered.max)
-    return Written(stat, late)
+    return Written(stat, staged, late)

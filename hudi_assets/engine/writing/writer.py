@@ -27,8 +27,8 @@ from hudi_assets.engine.settings.key_generators import refuse_other_paths
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import META_COLUMNS, TableState
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.timeline.attempts import publish
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
-from hudi_assets.engine.timeline.markers import marked_files
 from hudi_assets.engine.timeline.publish import Publisher
 from hudi_assets.engine.undo.recover import clean_up
 from hudi_assets.engine.writing import exchange
@@ -249,13 +249,15 @@ class Writer:
         heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)
         with heartbeats.beating(instant) as beat:
             self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
+            published: list[str] = []
             try:
                 spec = self._spec(state, instant, clock_ms)
                 written = self._run(packed_rows, spec, self._work(state, operation)) if total.rows else []
-                self._delete_strays(instant, written)
+                self._still_ours(instant, beat, held)
+                publish(self.storage, instant, [w.staged for w in written], published)
                 self._still_ours(instant, beat, held)
             except BaseException as error:
-                self._abandon(instant, error)
+                self._abandon(instant, published, error)
                 raise
             extra |= {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag}
             if clock_ms is not None:
@@ -310,17 +312,11 @@ class Writer:
         results = rows.run(lambda batches, token: work(spec, batches, token))
         return [written for part in results for written in part]
 
-    def _delete_strays(self, instant: str, written: list[Written]) -> None:
-        """Files of task attempts that did not count: every marked file that no result names."""
-        kept = {w.stat.path for w in written}
-        for path in marked_files(self.storage, instant):
-            if path not in kept:
-                self.storage.delete(path)
-
-    def _abandon(self, instant: str, error: BaseException) -> None:
+    def _abandon(self, instant: str, published: Iterable[str], error: BaseException) -> None:
         """Take back an unfinished write, unless even that fails: then the next run does it."""
         try:
-            self._delete_strays(instant, [])
+            for path in published:
+                self.storage.delete(path)
             self.publisher.withdraw_write(instant)
         except (OSError, HudiAssetsError) as second:
             error.add_note(f"The unfinished write {instant} is left for recover: {second}")

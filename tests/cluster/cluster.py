@@ -1,0 +1,76 @@
+"""A standalone Spark cluster on this machine: a master, and workers of different host names, all on loopback.
+
+Spark starts a second attempt of a task on another host only: 127.0.0.1 and 127.0.0.2 are two.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+WORKERS = 2
+_UP_S = 90.0
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """The master's URL; its processes end with the block. Logs and work folders are in `folder`."""
+    port = _free_port()
+    url = f"spark://127.0.0.1:{port}"
+    processes = [_start(folder, "master", "127.0.0.1", "master.Master", "--port", str(port), "--webui-port", "0")]
+    try:
+        _wait(folder / "master.log", "I have been elected leader", 1)
+        for number in range(1, WORKERS + 1):
+            args = (
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--webui-port",
+                "0",
+                "--work-dir",
+                str(folder / f"w{number}"),
+                url,
+            )
+            processes.append(_start(folder, f"w{number}", f"127.0.0.{number}", "worker.Worker", *args))
+        _wait(folder / "master.log", "Registering worker", WORKERS)
+        yield url
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            process.wait(30)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _start(folder: Path, name: str, host: str, main: str, *args: str) -> subprocess.Popen[bytes]:
+    home = Path(pyspark.__file__).parent
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment |= {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
+    command = [str(home / "bin/spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, *args]
+    (folder / name).mkdir()
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            command, cwd=folder / name, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+
+
+def _wait(log: Path, text: str, times: int) -> None:
+    end = time.monotonic() + _UP_S
+    while log.read_text(errors="replace").count(text) < times:
+        if time.monotonic() > end:
+            raise TimeoutError(f"{text!r} is not {times} times in {log}:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.1)
