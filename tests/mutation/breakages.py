@@ -15,6 +15,7 @@ PRUNED = ("tests/property/test_pruned_queries.py",)
 CLEAN = ("tests/property/test_clean_plan.py",)
 CRASHES = ("tests/crash/test_crashes.py",)
 UNDO = ("tests/property/test_rollback.py", "tests/crash/test_undo_crashes.py")
+LINKS = ("tests/unit/test_links.py",)
 LIVES = ("tests/machine",)
 PAST_INSTANTS = ("tests/unit/test_placement.py", "tests/unit/test_past_instants.py")
 HFILES = ("tests/unit/test_hfile.py", "tests/property/test_hfile.py")
@@ -509,6 +510,105 @@ BREAKAGES: tuple[Breakage, ...] = (
         "chosen = completed[-keep.retained] if",
         "chosen = completed[-keep.retained + 1] if",
         CLEAN,
+    ),
+    # -- carried-over log files
+    Breakage(
+        "a link that leads to nothing is passed over",
+        f"{_ENGINE}/storage.py",
+        "                files.append(FileInfo(path, 0, target, links=0, broken=True))",
+        "                pass",
+        LINKS,
+    ),
+    Breakage(
+        "only files that a commit names can be missing",
+        f"{_ENGINE}/slices/missing.py",
+        "        if _is_read_now(state, file, newest):\n            yield Missing(link.path",
+        "        if False:\n            yield Missing(link.path",
+        LINKS,
+    ),
+    Breakage(
+        "a link to nothing is damage in whatever slice",
+        f"{_ENGINE}/slices/missing.py",
+        '    return key not in state.replaced and slice_instant >= newest.get(key, "")',
+        "    return key not in state.replaced",
+        LINKS,
+    ),
+    Breakage(
+        "an older slice without its link's target is whole",
+        f"{_ENGINE}/slices/evidence.py",
+        "            found.written.setdefault(place[:2], set()).add(link.path)",
+        "            pass",
+        LINKS,
+    ),
+    Breakage(
+        "the check of carried-over log files lists those that are shown",
+        f"{_ENGINE}/look.py",
+        "if log is not None and current.get(",
+        "if log is not None and link in state.sizes and current.get(",
+        LINKS,
+    ),
+    Breakage(
+        "symbolic links whoever cleans",
+        f"{_ENGINE}/compaction/beside_others.py",
+        '    if not config.merging.ours:\n        raise InvalidInput(f"{says}',
+        '    if False:\n        raise InvalidInput(f"{says}',
+        LINKS,
+    ),
+    Breakage(
+        "symbolic links beside a writer that cleans",
+        f"{_ENGINE}/compaction/beside_others.py",
+        '        if config.properties.get(key, "").strip().lower() == "true":',
+        "        if False:",
+        LINKS,
+    ),
+    Breakage(
+        "the commit does not say what is carried over",
+        f"{_ENGINE}/compaction/executor.py",
+        "        if carried_over := self._carried_over(state, plan):",
+        "        if (carried_over := self._carried_over(state, plan)) and False:",
+        LINKS,
+    ),
+    Breakage(
+        "a carried-over log file's target is the link before",
+        f"{_ENGINE}/compaction/planning.py",
+        "functools.partial(self.layout.carry_over, original_of=state.origins.of)",
+        "self.layout.carry_over",
+        LINKS,
+    ),
+    Breakage(
+        "the first original is forgotten with the commit",
+        f"{_ENGINE}/event_time/table_times.py",
+        "            found.setdefault(log.base_instant, {})[log.path] = origin",
+        "            pass",
+        LINKS,
+    ),
+    Breakage(
+        "a rollback asks for the first originals",
+        f"{_ENGINE}/undo/undo.py",
+        "*(c.made_from for c in op.carried_over))",
+        "*(c.target for c in op.carried_over))",
+        LINKS,
+    ),
+    Breakage(
+        "a symbolic link leads to a link",
+        f"{_ENGINE}/storage.py",
+        "os.path.relpath(os.path.realpath(self._at(target)), folder)",
+        "os.path.relpath(self._at(target), folder)",
+        LINKS,
+    ),
+    Breakage(
+        "a plan whose files are gone is begun",
+        f"{_ENGINE}/compaction/executor.py",
+        "                refuse_missing_inputs(state, plan)\n",
+        "",
+        LINKS,
+    ),
+    Breakage(
+        "as of an instant before the newest slices nothing is missing",
+        f"{_ENGINE}/queries/query.py",
+        "    refuse_missing(state)\n    view, replaced = state.view_with_replaced, state.replaced",
+        "    view, replaced = state.view_with_replaced, state.replaced",
+        LINKS,
     ),
     # -- order of writes
     Breakage(

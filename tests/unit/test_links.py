@@ -159,6 +159,23 @@ def test_a_link_of_a_slice_that_nobody_reads_now(tmp_path: Path, session: LocalS
     assert life.snapshot() == rows
 
 
+def test_a_link_is_read_as_of_an_instant_before_another_group_s_newest_slice(
+    tmp_path: Path, session: LocalSession
+) -> None:
+    life = a_life(tmp_path / "t", session, "symlink")
+    life.upsert()
+    life.upsert(later=100_000)
+    first = life.compact()
+    as_of = life.upsert("b")
+    life.compact()
+    link = next(one for one in links(life) if one.parent.name == "p=a")
+    forget(life, first)
+    life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+    lose_target(link)
+    with pytest.raises(CorruptTable, match=re.escape(link.name)):
+        life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+
+
 def test_a_base_file_that_is_a_link_to_nothing(tmp_path: Path, session: LocalSession) -> None:
     """Its commit archived, the slice below would answer."""
     life = a_life(tmp_path / "t", session, "hardlink")

@@ -47,7 +47,7 @@ class Looks(OpenedTable):
         return look.log_bars(self.state(), plan)
 
     def carried_over(self) -> tuple[CarryOver, ...]:
-        """The carried-over log files that the current slices show, link and target."""
+        """The carried-over log files of the current slices and pending plans, link and first original."""
         return look.carried_over(self.state())
 
     def log_event_times(self) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:

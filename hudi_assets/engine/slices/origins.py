@@ -29,9 +29,11 @@ class Origins:
         """The path under which a log file's bytes first were written; its own where nothing tells of another."""
         if not self._state.layout.carries_logs_over:
             return log.path
-        told = self.at(log.base_instant).get(log.path)
         # A plan made before the first original was stated names the link before; a symbolic link tells by itself.
-        path, seen = told or log.original, {log.path}
+        path = self.at(log.base_instant).get(log.path, log.original)
+        if path == log.path:
+            return path
+        seen = {log.path}
         while path not in seen:
             seen.add(path)
             path = self._before(path) or path
