@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets import cli_maintain, cli_read
+from hudi_assets.cli_errors import problem_of
 from hudi_assets.cli_output import (
     show_error,
     show_freshness,
@@ -36,7 +37,7 @@ from hudi_assets.cli_table import (
     open_table,
     start_spark,
 )
-from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.settings.config import AUTO, HUDI
@@ -209,13 +210,16 @@ def main() -> None:
     try:
         # Standing alone, typer prints wrong use for people, and exits with the same code as below.
         code = app(standalone_mode=not as_json)
-    except HudiAssetsError as error:
-        show_error(error, as_json)
-        sys.exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED)
     except _USAGE_ERROR as error:
         what = error.format_message() or "A command is missing."
         show_error(InvalidInput(what, hint="See: hudi-assets --help"), as_json)
         sys.exit(WRONG_USE)
+    except Exception as error:
+        problem = problem_of(error)
+        if problem is None:
+            raise
+        show_error(problem, as_json)
+        sys.exit(WRONG_USE if isinstance(problem, InvalidInput) else FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

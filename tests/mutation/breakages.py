@@ -33,6 +33,7 @@ BOUNDS = ("tests/unit/test_commit_bound.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
 ZONES = ("tests/unit/test_time_zones.py",)
 UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
+ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -1014,6 +1015,37 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)",
         'return format_instant(instant_ms(timestamp, "America/Los_Angeles") + by_ms, "America/Los_Angeles")',
         ZONES,
+    ),
+    # -- the machine
+    Breakage(
+        "the Python that a user's environment names runs a local session's workers",
+        f"{_ENGINE}/spark.py",
+        """    if (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable""",
+        """    if "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "a Java's version is read from whatever it prints first",
+        f"{_ENGINE}/spark.py",
+        """r'version "((""",
+        """r'"((""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "a failed file operation reaches the command line as a traceback",
+        "hudi_assets/cli_errors.py",
+        "if isinstance(error, OSError):",
+        "if False:",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "an error of ours in one of Spark's workers is shown as Spark's",
+        f"{_ENGINE}/spark_errors.py",
+        "return _of_ours(text) or _of_files(text)",
+        "return _of_files(text)",
+        ENVIRONMENT,
     ),
     # -- settings and refusals
     Breakage(
