@@ -33,6 +33,8 @@ BOUNDS = ("tests/unit/test_commit_bound.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
 ZONES = ("tests/unit/test_time_zones.py",)
 UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
+QUERY_TIME = ("tests/unit/test_query_grace.py", "tests/unit/test_planning.py")
+SERIES = ("tests/cli/test_series.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
@@ -1015,6 +1017,48 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)",
         'return format_instant(instant_ms(timestamp, "America/Los_Angeles") + by_ms, "America/Los_Angeles")',
         ZONES,
+    ),
+    Breakage(
+        "the pace of a burst is taken for the commits' pace",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "span = max(len(times), now_ms - times[0])",
+        "span = max(len(times), times[-1] - times[0])",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "commits after a plan's instant are forgotten when the cleaner's are counted",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "left = max(1, keep.retained - since)",
+        "left = max(1, keep.retained)",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "the default grace refuses plans",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "return (_stated(properties, QUERY_GRACE, where) or 0) if least is None else least",
+        "return query_grace_ms(properties, where, back_dated=True) if least is None else least",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "a plan that leaves running queries too little is published all the same",
+        f"{_ENGINE}/compaction/planning.py",
+        "                refuse_short_query_time(chosen, self.storage.base)\n",
+        "",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "a series of compactions ends after its first plan",
+        f"{_ENGINE}/compaction/series.py",
+        "if threshold is None or found.claims == threshold:",
+        "if True:",
+        SERIES,
+    ),
+    Breakage(
+        "a series that something stops is called complete",
+        f"{_ENGINE}/compaction/series.py",
+        "None if is_reached() else found.reason",
+        "None",
+        SERIES,
     ),
     # -- the machine
     Breakage(
