@@ -186,11 +186,13 @@ def test_what_hudi_writes_late_is_noticed(path: Path, hudi_0_15: Hudi) -> None:
         (now - 3 * hour, (instants[1],), 2),
         (now - 2 * hour, (instants[2],), 1),
     ]
-    # Hudi's delete operation states no event time: that file makes freshness null by name instead.
+    # Hudi's delete operation states no event time: its commit bounds that file, by what was learned.
     promise = table.freshness()
-    assert promise.freshness is None
-    assert promise.reason is not None
-    assert "event times" in promise.reason
+    seen = table.observed_latency()
+    assert seen is not None
+    assert [(one.data_latency, one.log_files) for one in promise.bounds] == [(seen.latency_ms, 1)]
+    assert promise.freshness is not None
+    assert promise.freshness < promise.bounds[0].min_event_time
 
 
 def test_hudi_executes_our_plan(days: Path, path: Path, hudi_0_15: Hudi) -> None:

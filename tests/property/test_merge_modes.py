@@ -6,6 +6,7 @@ of four keys and few ordering values, ties, nulls and deletes of all kinds meet 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -357,10 +358,17 @@ def parted(
     by_event_time: bool,
     keeps_tombstones: bool = False,
     bounds: Sequence[int | None] = (),
+    base_highest: float = math.inf,
 ) -> tuple[list[list[Record]], list[list[Record]]]:
     slice_, summaries = as_slice(logs, by_event_time, bounds)
     chosen, remain = filter_log_files(
-        slice_, threshold, summaries, ordered_by_event_time=by_event_time, mode=mode, keeps_tombstones=keeps_tombstones
+        slice_,
+        threshold,
+        summaries,
+        ordered_by_event_time=by_event_time,
+        mode=mode,
+        keeps_tombstones=keeps_tombstones,
+        base_highest=lambda _: base_highest,
     )
     return [logs[f.version - 1] for f in chosen], [logs[f.version - 1] for f in remain]
 
@@ -373,6 +381,7 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[],
+    footer=False,
 )
 @example(  # merged alone, a4 becomes a base row, and a3 would overwrite it
     base={},
@@ -380,6 +389,7 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[],
+    footer=False,
 )
 @example(  # the delete in commit order goes with what comes before it; what comes after it stays
     base={"a": Record("a", 5, "row", 0)},
@@ -387,6 +397,7 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[None, 1],
+    footer=True,
 )
 @example(  # merged alone, a4 becomes a base row, which as 0.x merges the delete ends
     base={},
@@ -394,6 +405,7 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[],
+    footer=False,
 )
 @example(  # as 0.x merges, the row after the delete is compared with the base row, which the delete would have ended
     base={"a": Record("a", 5, "row", 0)},
@@ -401,6 +413,7 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[],
+    footer=False,
 )
 @example(  # as 0.x merges, the row after the remaining delete is compared with the base row that a4 became
     base={},
@@ -412,6 +425,15 @@ def parted(
     threshold=1,
     by_event_time=True,
     bounds=[],
+    footer=False,
+)
+@example(  # as 0.x merges, the base row is back, which the delete in commit order would have ended
+    base={"a": Record("a", 5, "row", 0)},
+    logs=[[Record("a", None, "delete", 1)], [Record("a", 3, "row", 2)]],
+    threshold=1,
+    by_event_time=True,
+    bounds=[1],
+    footer=True,
 )
 @given(
     base=bases(nulls=False),
@@ -419,6 +441,7 @@ def parted(
     threshold=st.integers(-1, 5),
     by_event_time=st.booleans(),
     bounds=st.lists(st.one_of(st.none(), st.integers(-1, 6)), max_size=5),
+    footer=st.booleans(),
 )
 def test_a_partial_compaction_changes_no_answer(
     mode: MergeMode,
@@ -427,10 +450,14 @@ def test_a_partial_compaction_changes_no_answer(
     threshold: int,
     by_event_time: bool,
     bounds: list[int | None],
+    footer: bool,
 ) -> None:
     table = table_of(base)
     before = rows_of(merged(table, logs, mode))
-    chosen, remain = parted(logs, threshold, mode, by_event_time=by_event_time, bounds=bounds)
+    highest = max((r.ts for r in base.values() if r.ts is not None), default=-math.inf)
+    chosen, remain = parted(
+        logs, threshold, mode, by_event_time=by_event_time, bounds=bounds, base_highest=highest if footer else math.inf
+    )
     after = rows_of(merged(merged(table, chosen, mode), remain, mode))
     assert after == before
 
@@ -455,6 +482,17 @@ def test_as_hudi_0_x_merges_slices_are_parted_where_deletes_allow_it() -> None:
         [Record("a", 1, "delete", 3)],
     ]
     assert parted(late, 1, EVENT_TIME_0X, by_event_time=True) == (late, [])
+
+
+def test_as_hudi_0_x_merges_a_delete_in_commit_order_parts_a_slice_whose_base_rows_lie_below_what_remains() -> None:
+    logs = [[Record("a", None, "delete", 1)], [Record("a", 3, "row", 2)]]
+    for highest, chosen in ((-math.inf, logs[:1]), (3, logs[:1]), (4, logs), (math.inf, logs)):
+        found = parted(logs, 1, EVENT_TIME_0X, by_event_time=True, bounds=[1], base_highest=highest)
+        assert found == (chosen, logs[len(chosen) :])
+    assert parted(logs, 1, EVENT_TIME_0X, by_event_time=False, bounds=[1], base_highest=0) == (logs, [])
+    # Nothing remains that has a row.
+    gone = [[Record("a", None, "delete", 1)], [Record("a", None, "delete", 2)]]
+    assert parted(gone, 1, EVENT_TIME_0X, by_event_time=True, bounds=[1, 9]) == (gone[:1], gone[1:])
 
 
 def test_commit_time_ordering_takes_the_prefix_whatever_is_deleted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -11,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from hudi_assets.cli_output import show_freshness, show_status
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.commit_bound import bound_in_words, requested_ms
+from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.model import BoundRule, CommitBound
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
+from hudi_assets.report import promise_metadata
 from tests.local_session import LocalSession
 from tests.unit.test_block_times import SCRATCH, create, gone, logs, rows, with_null_times
 
@@ -212,3 +216,19 @@ def test_a_log_files_own_event_times_count_beside_the_bound(table: HudiTable, se
     plan = table.plan_compaction(threshold=NOW - 9 * HOUR, dry_run=True)
     assert isinstance(plan, Plan)
     assert [len(op.log_files) for op in plan.operations] == [4]
+
+
+def test_command_line_and_dagster_show_which_bound_was_used(
+    table: HudiTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    promise = table.freshness()
+    low = iso(deleted_at(table) - 2 * HOUR)
+    show_freshness(promise, None, True)
+    (bound,) = json.loads(capsys.readouterr().out)["bounds"]
+    assert bound == {
+        "rule": "commit less data latency", "data_latency": 2 * HOUR, "log_files": 1, "min_event_time": low,
+    }  # fmt: skip
+    words = f"1 log file with records without event time: commit less data latency (2 h), {low}"
+    show_status("t", table.stats(), None, False)
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert promise_metadata(promise, table.now_ms())["bounded_by_commits"] == words

@@ -7,7 +7,7 @@ could have decided otherwise against a log record than against that base row: se
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
@@ -37,6 +37,10 @@ class Summary(Protocol):
     def known(self) -> bool: ...
 
 
+def _unknown() -> float:
+    return math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class MergeRule:
     """What a selection must know of the table's merging.
@@ -44,12 +48,14 @@ class MergeRule:
     `by_event_time`: the ordering field is the event-time field, in a form that sorts as the times do.
     `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
     `finds_keys_in_base_files`: the index of the table's writers does (any but the bucket index).
+    `base_highest`: the greatest event time in the slice's base file, infinity where it is unknown.
     """
 
     mode: MergeMode
     by_event_time: bool
     keeps_tombstones: bool = False
     finds_keys_in_base_files: bool = False
+    base_highest: Callable[[], float] = _unknown
 
 
 def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
@@ -94,7 +100,9 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
         # The base file would lose a key of which a remaining log file may hold a row: a writer would insert it again.
         return True
     if rule.mode is MergeMode.EVENT_TIME_ORDERING_0X:
-        return any(s.deletes != 0 for s in taken) or _a_remaining_delete_may_decide_otherwise(known, selected, rule)
+        return _a_base_row_may_come_back(known, selected, rule) or _a_remaining_delete_may_decide_otherwise(
+            known, selected, rule
+        )
     # A delete in commit order needs no tombstone: what came before it is taken, what comes after it wins anyway.
     deleting = [s for s in taken if s.deletes != s.barriers]
     if not deleting and rule.mode is not MergeMode.OVERWRITE_WITH_LATEST:
@@ -109,13 +117,26 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     return any(not rule.by_event_time or s.deletes is None or s.highest >= lowest for s in deleting)
 
 
+def _a_base_row_may_come_back(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> bool:
+    """As Hudi 0.x merges: a row after a delete is compared with the base row, which a merge of the delete takes away.
+
+    One in commit order does no harm where no remaining row lies below a base row.
+    """
+    taken = list(compress(known, selected))
+    if any(s.deletes != s.barriers for s in taken):
+        return True
+    if not any(s.deletes for s in taken):
+        return False
+    lowest = min((s.lowest for s in compress(known, map(not_, selected))), default=math.inf)
+    return not rule.by_event_time or (lowest < math.inf and rule.base_highest() > lowest)
+
+
 def _a_remaining_delete_may_decide_otherwise(
     known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule
 ) -> bool:
     """As Hudi 0.x merges: a delete ends a base row, and may lose to a log record; the row after it beats it always.
 
-    So from the first remaining delete on nothing may be taken, and nothing lie below what is taken. A merged delete
-    leaves no row, where a remaining row after it would bring the base row back: that takes the whole slice.
+    So from the first remaining delete on nothing may be taken, and nothing lie below what is taken.
     """
     first = next((i for i, s in enumerate(known) if not selected[i] and s.deletes != 0), None)
     if first is None:

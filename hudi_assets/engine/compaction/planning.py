@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction import strategy, triggers
-from hudi_assets.engine.compaction.beside_others import (
-    refuse_links_beside_others,
-    refuse_short_query_time,
-    settled_with_others,
-)
+from hudi_assets.engine.compaction.beside_others import refuse_beside_others, refuse_links_beside_others
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
@@ -36,6 +32,7 @@ from hudi_assets.engine.metadata_table.policy import check_compaction as check_m
 from hudi_assets.engine.metadata_table.policy import switch_off
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
 from hudi_assets.engine.settings.config import HUDI, WRITERS, TableConfig
+from hudi_assets.engine.slices.base_times import BaseTimes
 from hudi_assets.engine.slices.missing import refuse_missing
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
@@ -112,7 +109,6 @@ class CompactionPlanner:
             state = self._state()
             chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
-                refuse_short_query_time(chosen, self.storage.base)
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 held.check()
@@ -175,7 +171,7 @@ class CompactionPlanner:
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
             chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
-            chosen = settled_with_others(state, chosen)
+            refuse_beside_others(state, chosen)
             check_room(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 
@@ -188,7 +184,7 @@ class CompactionPlanner:
         return self._event_time_strategy(state, threshold, latency)
 
     def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:
-        _, unit = state.event_time_column
+        column, unit = state.event_time_column
         return EventTimeBased(
             threshold,
             bounded_summaries(state, latency),
@@ -200,6 +196,7 @@ class CompactionPlanner:
             keeps_tombstones(self.config, self.layout),
             self.config.merging.exact_split,
             not table_index.has_bucket_index(state),
+            BaseTimes(self.storage, column, unit).highest,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:

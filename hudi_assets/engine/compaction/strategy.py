@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress
 from operator import not_
 from typing import Protocol
@@ -27,6 +28,10 @@ _MB = 1024 * 1024
 _NO_LOGS: tuple[LogFile, ...] = ()
 
 
+def _unknown(slice_: FileSlice) -> float:
+    return math.inf
+
+
 def filter_log_files(
     slice_: FileSlice,
     threshold: int,
@@ -36,19 +41,22 @@ def filter_log_files(
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
     keeps_tombstones: bool = False,
     finds_keys_in_base_files: bool = False,
+    base_highest: Callable[[FileSlice], float] = _unknown,
 ) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
     """(to compact, to remain) of a slice's log files, each in log order.
 
     `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field, in a form
     that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
-    `finds_keys_in_base_files`: the index of the table's writers does.
+    `finds_keys_in_base_files`: the index of the table's writers does. `base_highest`: of a slice's base file the
+    greatest event time, infinity where it is unknown.
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
     selected = [((low := s.counts_from) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
     if not any(selected):
         return (), logs
-    rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files)
+    highest = partial(base_highest, slice_)
+    rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files, highest)
     selected = close(known, selected, rule)
     return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
 
@@ -110,6 +118,7 @@ class EventTimeBased:
     keeps_tombstones: bool = False
     exact_split: bool = False
     finds_keys_in_base_files: bool = False
+    base_highest: Callable[[FileSlice], float] = _unknown
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
@@ -124,6 +133,7 @@ class EventTimeBased:
             mode=self.mode,
             keeps_tombstones=self.keeps_tombstones,
             finds_keys_in_base_files=self.finds_keys_in_base_files,
+            base_highest=self.base_highest,
         )
 
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
@@ -131,7 +141,13 @@ class EventTimeBased:
         taken = close(
             known,
             [log in chosen for log in slice_.log_files],
-            MergeRule(self.mode, self.ordered_by_event_time, self.keeps_tombstones, self.finds_keys_in_base_files),
+            MergeRule(
+                self.mode,
+                self.ordered_by_event_time,
+                self.keeps_tombstones,
+                self.finds_keys_in_base_files,
+                partial(self.base_highest, slice_),
+            ),
         )
         return tuple(log for log, take in zip(slice_.log_files, taken, strict=True) if take)
 
