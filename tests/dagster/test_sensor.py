@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dagster import AssetKey, RunRequest, SkipReason
+from dagster import AssetKey, AssetMaterialization, RunRequest, SkipReason
 
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
@@ -14,6 +14,8 @@ from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide
 from resources.catalog import Catalog
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
+from tests.local_session import LocalSession
+from tests.others_table import others
 
 _H = 3_600_000
 
@@ -94,6 +96,32 @@ def test_leftovers_get_a_run_of_their_own_only_when_nothing_else_is_due() -> Non
 
 def test_a_freshness_that_moved_on_by_itself_is_no_alarm() -> None:
     assert isinstance(_decide(freshness=7 * _H), Wait)
+
+
+def test_a_table_whose_unit_nobody_can_tell_has_its_promise_taken_back(quick: Platform) -> None:
+    second = 1_700_000_000
+    others(quick.path, LocalSession(), [second * 1_000_000], [second * 1000])
+    quick.attributes = {
+        "source": None,
+        "external": True,
+        "event_time_field": "ts",
+        "writers": "stopped",
+        "data_latency": "1h",
+    }
+    found = quick.tick()
+    assert isinstance(found, SkipReason)
+    assert "look like" in str(found.skip_message)
+    assert "State hudi_assets.event.time.unit" in str(found.skip_message)
+    quick.attributes = {**quick.attributes, "event_time_unit": "us"}
+    found = quick.tick()
+    assert isinstance(found, SkipReason)
+    assert "look like milliseconds" in str(found.skip_message)
+    key = AssetKey(["events", "freshness"])
+    promised = AssetMaterialization(key, metadata={"freshness_ms": second * 1000})
+    quick.instance.report_runless_asset_event(promised)
+    request = quick.tick()
+    assert isinstance(request, RunRequest)
+    assert request.asset_selection == [key]
 
 
 @pytest.mark.spark

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,35 +12,13 @@ from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.inference import Source
 from hudi_assets.engine.event_time.units import parse_time
 from tests.local_session import LocalSession
+from tests.others_table import leave_to_others, others
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
 UNIT = "hudi_assets.event.time.unit"
 SECOND = 1_700_000_000  # 2023-11-14
 A_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
 SETTINGS = {"hudi_assets.writers": "stopped", "hudi_assets.data.latency": "1h"}
-
-
-def others(path: Path, session: LocalSession, *batches: list[Any], type_: pa.DataType | None = None) -> None:
-    """A table as Apache Hudi leaves it: of our settings there is none, and its commits state no event times."""
-    schema = pa.schema([("id", pa.int64()), ("ts", type_ or pa.int64())])
-    table = HudiTable.create(str(path), schema, record_key=["id"], ordering_field="id", buckets=1)
-    for values in batches:
-        rows = [{"id": n, "ts": value} for n, value in enumerate(values)]
-        table.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
-    leave_to_others(path)
-
-
-def leave_to_others(path: Path) -> None:
-    properties = path / ".hoodie/hoodie.properties"
-    lines = properties.read_text().replace("event.time.field=id", "event.time.field=ts").splitlines()
-    properties.write_text("\n".join(line for line in lines if not line.startswith("hudi_assets.")) + "\n")
-    for file in path.glob(".hoodie/*.deltacommit"):
-        body = json.loads(file.read_text())
-        del body["extraMetadata"]["hudi_assets.event.time"]
-        for stats in body["partitionToWriteStats"].values():
-            for stat in stats:
-                stat["minEventTime"] = stat["maxEventTime"] = None
-        file.write_text(json.dumps(body) + " ")  # another size, so that no process takes it for the one it read
 
 
 def opened(path: Path, **settings: str) -> HudiTable:
