@@ -2,7 +2,8 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
 # make test   the tests, those without Spark two at a time   (WORKERS=2)
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
-# make test-lives, test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
+# make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -20,6 +21,7 @@ LOG_FILES ?= 100000
 LIVES ?= 100
 STEPS ?= 50
 SEED ?= random
+ROUNDS ?= 1
 RACE_SECONDS ?= 150
 KILLS ?= 300
 COMPACTIONS ?= 10
@@ -27,12 +29,15 @@ FUZZ_EXAMPLES ?= 1000
 FUZZ_SEED ?= 0
 MINUTES ?= 10
 ENV := scripts/with-env
+SETUP := scripts/setup
+# Of what is random: a number that can be given again.
+NUMBER := $(if $(filter random,$(SEED)),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '),$(SEED))
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
-	@scripts/setup
+	@$(SETUP)
 
 run: setup
 	@$(ENV) python -m hudi_assets.demo --days $(DAYS) $(ARGS)
@@ -52,7 +57,11 @@ sql: setup
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
 
 ifeq ($(strip $(ARGS)),)
-test: test-together test-alone
+# Both, whatever the first one says: one run then shows all that is wrong.
+test: setup
+	@failed=; for suite in test-together test-alone; do \
+	  $(MAKE) --no-print-directory $$suite || failed="$$failed $$suite"; \
+	done; if [ -n "$$failed" ]; then echo "Failed:$$failed" >&2; exit 1; fi
 else
 test: setup
 	@$(ENV) python -m pytest $(ARGS)
@@ -78,9 +87,18 @@ test-interop-slice: setup
 test-spark35: setup
 	@scripts/test-spark35 $(ARGS)
 
-# Random lives of a table against an oracle, random ones unless SEED is a number.
+# Every test of properties with examples that no run has tried, ROUNDS times. Those of `make test` are always the same.
+test-property: setup
+	@failed=; for round in $$(seq 0 $$(($(ROUNDS) - 1))); do \
+	  seed=$$(($(NUMBER) + round)); echo "make test-property SEED=$$seed"; \
+	  $(ENV) python -m pytest -m "hypothesis and not interop" --numprocesses $(WORKERS) \
+	    --hypothesis-profile random --hypothesis-seed $$seed $(ARGS) || failed="$$failed $$seed"; \
+	done; if [ -n "$$failed" ]; then echo "Failed with SEED of$$failed" >&2; exit 1; fi
+
+# Random lives of a table against an oracle.
 test-lives: setup
-	@MACHINE_EXAMPLES=$(LIVES) MACHINE_STEPS=$(STEPS) MACHINE_SEED=$(SEED) $(ENV) python -m pytest -s tests/machine $(ARGS)
+	@echo "make test-lives LIVES=$(LIVES) STEPS=$(STEPS) SEED=$(NUMBER)"
+	@MACHINE_EXAMPLES=$(LIVES) MACHINE_STEPS=$(STEPS) MACHINE_SEED=$(NUMBER) $(ENV) python -m pytest -s tests/machine $(ARGS)
 
 # Eight processes at once on one table, for RACE_SECONDS.
 test-races: setup

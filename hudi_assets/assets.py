@@ -112,7 +112,11 @@ class CompactionConfig(Config):
     """For the Launchpad. Without a threshold: the table's clock minus the data latency."""
 
     threshold: str | None = None
-    """Event time up to which to compact: ISO-8601 (UTC if it names no zone) or epoch milliseconds."""
+    """Event time up to which to compact: ISO-8601 (UTC if it names no zone) or epoch milliseconds.
+
+    A run makes one compaction. On versions 8 and 9, and with bounds, it may reach less: `threshold` in the metadata
+    says how far. The sensor asks for the next ones.
+    """
     data_latency: str | None = None
     """From event to commit, as `2h`, or `auto`, for this run only."""
     dry_run: bool = False

@@ -12,14 +12,15 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets import cli_maintain, cli_read
+from hudi_assets.cli_errors import problem_of
 from hudi_assets.cli_output import (
     show_error,
     show_freshness,
     show_nothing_to_do,
     show_plan,
-    show_result,
     show_status,
 )
+from hudi_assets.cli_series import ShownSeries
 from hudi_assets.cli_table import (
     FAILED,
     NOTHING_TO_DO,
@@ -36,7 +37,8 @@ from hudi_assets.cli_table import (
     open_table,
     start_spark,
 )
-from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
+from hudi_assets.engine.compaction.beside_others import refuse_short_query_time
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.settings.config import AUTO, HUDI
@@ -58,6 +60,9 @@ DataLatency = Annotated[
         help="The longest time from an event to its commit, as 2h, 90m or 1d, or auto: learned from the "
         "commits. Default: the table's setting.",
     ),
+]
+Once = Annotated[
+    bool, typer.Option("--once", help="One compaction, also where the threshold takes more (then it says so).")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be planned, and what each threshold would cost.")
@@ -133,10 +138,11 @@ def compact(
     executor: ExecutorOption = None,
     hudi_bundle: HudiBundle = None,
     settings: SettingsOption = None,
+    once: Once = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a compaction on event time and execute it; a plan that is pending already is executed as it is."""
+    """Compact up to an event time, with as many plans as it takes; a plan that is pending is executed as it is."""
     table = open_table(path, event_time_field, writers, executor, settings, event_time_unit)
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
@@ -152,13 +158,26 @@ def compact(
         return
     if isinstance(due, NoPlan):
         nothing_to_do(due.reason, as_json)
+    refuse_short_query_time(due, path)
     spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
-    published = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
-    if isinstance(published, NoPlan):
-        nothing_to_do(published.reason, as_json)
-    result = table.execute_compaction(spark, published.instant)
-    more = 0 if pending else _more_due(table, threshold, data_latency)
-    show_result(result, table.freshness(data_latency=data_latency), as_json, more_due=more)
+    shown = ShownSeries(as_json)
+    if pending is not None or once:
+        published = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
+        if isinstance(published, NoPlan):
+            nothing_to_do(published.reason, as_json)
+        shown.planned(published)
+        shown.done(table.execute_compaction(spark, published.instant))
+        more_due = None if pending else _more_due(table, threshold, data_latency)
+        shown.end(table.freshness(data_latency=data_latency), more_due=more_due)
+        return
+    with shown.kept_on_failure():
+        series = table.compact(
+            spark, threshold=threshold, data_latency=data_latency, on_plan=shown.planned, on_done=shown.done
+        )
+    if isinstance(series, NoPlan):
+        nothing_to_do(series.reason, as_json)
+    more = 0 if series.in_the_way is None else _more_due(table, threshold, data_latency)
+    shown.end(table.freshness(data_latency=data_latency), series, more_due=more)
 
 
 for _command in (
@@ -209,13 +228,16 @@ def main() -> None:
     try:
         # Standing alone, typer prints wrong use for people, and exits with the same code as below.
         code = app(standalone_mode=not as_json)
-    except HudiAssetsError as error:
-        show_error(error, as_json)
-        sys.exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED)
     except _USAGE_ERROR as error:
         what = error.format_message() or "A command is missing."
         show_error(InvalidInput(what, hint="See: hudi-assets --help"), as_json)
         sys.exit(WRONG_USE)
+    except Exception as error:
+        problem = problem_of(error)
+        if problem is None:
+            raise
+        show_error(problem, as_json)
+        sys.exit(WRONG_USE if isinstance(problem, InvalidInput) else FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from hudi_assets.engine import CompactionResult, Freshness, HudiAssetsError, Plan, Stats
+from hudi_assets.engine import Freshness, HudiAssetsError, Plan, Stats
 from hudi_assets.engine.compaction.cost import CostPoint
 from hudi_assets.engine.event_time.commit_bound import bound_in_words
 from hudi_assets.engine.event_time.inference import ColumnUnit
@@ -75,10 +75,10 @@ def show_status(path: str, stats: Stats, learned: ObservedLatency | None, as_jso
     remaining = (
         f"{stats.remaining_log_files} in {stats.remaining_file_slices} file slices, {size_of(stats.remaining_bytes)}"
     )
-    _print_facts(
+    print_facts(
         {
             "table": f"{path} (version {stats.table_version})",
-            **_freshness_facts(stats.freshness),
+            **freshness_facts(stats.freshness),
             **_latency_facts(learned, auto=auto),
             "base files": base_files,
             "remaining log files": remaining,
@@ -114,7 +114,7 @@ def show_freshness(promise: Freshness, learned: ObservedLatency | None, as_json:
     if as_json:
         print_json({**_freshness_json(promise), **_latency_json(learned, auto=auto)})
     else:
-        _print_facts(_freshness_facts(promise) | _latency_facts(learned, auto=auto))
+        print_facts(freshness_facts(promise) | _latency_facts(learned, auto=auto))
 
 
 def _freshness_json(promise: Freshness) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _unit_facts(unit: ColumnUnit | None) -> dict[str, str]:
     return {"event-time unit": f"{unit.unit} for column {unit.column}, inferred: {unit.evidence}; {settled}"}
 
 
-def _freshness_facts(promise: Freshness) -> dict[str, str]:
+def freshness_facts(promise: Freshness) -> dict[str, str]:
     since = f" (compaction {promise.instant})" if promise.instant else ""
     return {
         "freshness": iso(promise.freshness) or f"none: {promise.reason}",
@@ -199,7 +199,7 @@ def show_plan(
     logs = sum(len(op.log_files) for op in plan.operations)
     kept = sum(len(op.carried_over) for op in plan.operations)
     print_text(
-        f"Compaction {plan.instant} {happened}: {_reach(plan)}, "
+        f"Compaction {plan.instant} {happened}: {reach_of(plan)}, "
         f"{logs} log files in {len(plan.operations)} file groups, {kept} log files remain."
     )
     grid = Table("partition", "file group", "log files", "remain")
@@ -208,10 +208,24 @@ def show_plan(
     OUT.print(grid, markup=False)
     if len(plan.operations) > _SHOWN_OPERATIONS:
         print_text(f"… and {len(plan.operations) - _SHOWN_OPERATIONS} more (--json shows all)")
+    print_query_time(plan)
     _print_curve(curve)
 
 
-def _reach(plan: Plan) -> str:
+def print_query_time(plan: Plan) -> None:
+    """The warning, where a plan leaves running queries too little time."""
+    time = plan.query_time
+    if time is not None and time.warning is not None:
+        print_text(f"{'Refused' if time.refused else 'Warning'}: {time.warning}")
+
+
+def query_time_json(plan: Plan) -> dict[str, Any]:
+    """Where another engine's cleaner takes what the plan replaces; null where none does, or nothing is known."""
+    time = plan.query_time
+    return {"query_minutes": time and time.minutes, "warning": time and time.warning}
+
+
+def reach_of(plan: Plan) -> str:
     return plan.strategy.rsplit(".", 1)[-1] if plan.claims is None else f"event times up to {iso(plan.claims)}"
 
 
@@ -256,33 +270,9 @@ def _plan_json(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
         "threshold": iso(plan.claims),
         "strategy": plan.strategy,
         "dry_run": dry_run,
+        **query_time_json(plan),
         "operations": operations,
     }
-
-
-def show_result(result: CompactionResult, promise: Freshness, as_json: bool, *, more_due: int = 0) -> None:
-    if as_json:
-        numbers = {
-            "instant": result.instant,
-            "threshold": iso(result.threshold),
-            "file_groups": len(result.operations),
-            "logs_compacted": result.logs_compacted,
-            "logs_remaining": result.logs_remaining,
-            "rows": result.rows,
-            "seconds": round(result.seconds, 3),
-            "freshness": iso(promise.freshness),
-            "file_groups_due": more_due,
-        }
-        print_json(numbers)
-        return
-    print_text(
-        f"Compaction {result.instant} done in {result.seconds:.1f} s: {result.logs_compacted} log files "
-        f"compacted into {len(result.operations)} base files with {result.rows:,} rows, "
-        f"{result.logs_remaining} log files remain."
-    )
-    if more_due:
-        print_text(f"{more_due} more file groups are due up to the same threshold: run it again.")
-    _print_facts(_freshness_facts(promise))
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
@@ -321,7 +311,7 @@ def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         return
     for number, row in enumerate(rows, 1):
         print_text(f"row {number}")
-        _print_facts({f"  {name}": value for name, value in zip(columns, row, strict=True)})
+        print_facts({f"  {name}": value for name, value in zip(columns, row, strict=True)})
 
 
 def show_written(query: str, out: Path, rows: int, as_json: bool) -> None:
@@ -331,7 +321,7 @@ def show_written(query: str, out: Path, rows: int, as_json: bool) -> None:
         print_text(f"{rows:,} rows of the {query} view in {out}")
 
 
-def _print_facts(facts: Mapping[str, str]) -> None:
+def print_facts(facts: Mapping[str, str]) -> None:
     width = max(len(name) for name in facts)
     for name, value in facts.items():
         print_text(f"{name:<{width}}  {value}")

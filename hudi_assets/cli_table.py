@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -112,22 +115,48 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     # Imported here: the other commands answer without it.
     from hudi_assets.engine.spark import local_session
+    from hudi_assets.engine.spark_errors import java_cause
 
-    with tempfile.TemporaryFile() as log:
-        terminal = os.dup(2)
-        # The Java process inherits this stderr for good: on the real one stand only our own errors.
-        os.dup2(log.fileno(), 2)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # else it logs each call that a dead Java does not answer
+    with tempfile.TemporaryFile() as log, _printed_to(log.fileno()):
         try:
             return local_session(config={"spark.ui.showConsoleProgress": "false", **more})
         except HudiAssetsError:
             raise
         except Exception as error:
             log.seek(0)
-            said = log.read().decode(errors="replace").strip().splitlines()[-5:]
-            raise EnvironmentProblem(f"Spark did not start: {error}", hint="\n".join(said) or None) from error
-        finally:
-            os.dup2(terminal, 2)
-            os.close(terminal)
+            said = log.read().decode(errors="replace")
+            raise _not_started(error, java_cause(said) or java_cause(str(error)), said) from error
+
+
+def _not_started(error: Exception, cause: str | None, said: str) -> EnvironmentProblem:
+    """`cause`: the innermost in Java. `said`: what its process printed."""
+    what = cause or str(error).strip().partition("\n")[0]
+    java = f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}"
+    if "Module jdk.incubator.vector not found" in said:
+        hint = "This Java lacks a module that Spark 4 asks for: install a whole Java runtime."
+    elif cause is not None:
+        java, hint = "", "Mend that, or set what Spark goes by: SPARK_LOCAL_DIRS, TMPDIR, SPARK_CONF_DIR, JAVA_HOME."
+    else:
+        lines = [line for line in said.splitlines() if line and not line.startswith(("WARNING", "\tat "))]
+        hint = "It said: " + " / ".join(lines[-3:]) if lines else "Run this Java by itself: it ends at once."
+    return EnvironmentProblem(f"Spark did not start: {what}", where=java or None, hint=hint)
+
+
+@contextmanager
+def _printed_to(log: int) -> Iterator[None]:
+    """A process that starts meanwhile inherits this file for good: on the terminal stand only our own lines."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    terminal = {fd: os.dup(fd) for fd in (1, 2)}
+    try:
+        for fd in terminal:
+            os.dup2(log, fd)
+        yield
+    finally:
+        for fd, kept in terminal.items():
+            os.dup2(kept, fd)
+            os.close(kept)
 
 
 def nothing_to_do(reason: str, as_json: bool) -> NoReturn:

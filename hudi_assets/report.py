@@ -113,6 +113,7 @@ def plan_metadata(hudi: HudiTable, plan: Plan, data_latency: str | None = None) 
         **stats_metadata(stats, hudi.now_ms()),
         **latency_metadata(hudi, data_latency),
         **_threshold_metadata(plan),
+        **_query_time_metadata(plan),
         "instant": plan.instant,
         "strategy": plan.strategy,
         "logs_to_compact": sum(len(operation.log_files) for operation in plan.operations),
@@ -148,6 +149,14 @@ def _threshold_metadata(plan: Plan) -> Metadata:
     if plan.claims is None:
         return {"threshold": "none"}
     return {"threshold": iso(plan.claims), "threshold_ms": plan.claims}
+
+
+def _query_time_metadata(plan: Plan) -> Metadata:
+    """How long queries on what the plan replaces have, beside another engine's cleaner; a warning if that is short."""
+    time = plan.query_time
+    if time is None:
+        return {}
+    return {"query_minutes": time.minutes, **({"warning": time.warning} if time.warning else {})}
 
 
 def latency_metadata(hudi: HudiTable, given: str | None = None) -> Metadata:

@@ -48,9 +48,13 @@ STATE_TAG = "hudi_assets/state"
 
 @dataclass(frozen=True)
 class Compact:
-    """Plan (or go on with the pending plan), execute, publish the freshness."""
+    """Plan (or go on with the pending plan), execute, publish the freshness.
+
+    `warning`: what the plan means for running queries, where they have too little time.
+    """
 
     why: str
+    warning: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,16 @@ def decide(
     fallen = published is not None and (freshness is None or freshness < published)
     if isinstance(due, NoPlan):
         return PublishFreshness(_fallen(freshness, published)) if fallen else Wait(due.reason)
+    warning = due.query_time.warning if due.query_time else None
     if trigger is not TriggerName.EVENT_TIME or due.claims is None:
-        return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}")
+        return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}", warning)
     if last_threshold is None:
-        return Compact(f"first compaction, up to {iso(due.threshold)}")
+        return Compact(f"first compaction, up to {iso(due.threshold)}", warning)
     if fallen and slo is not None and (freshness is None or now - freshness > slo):
-        return Compact(_fallen(freshness, published) + f", more than {duration(slo)} behind the clock")
+        return Compact(_fallen(freshness, published) + f", more than {duration(slo)} behind the clock", warning)
     moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
     if moved >= compact_every:
-        return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}")
+        return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}", warning)
     if fallen:
         return PublishFreshness(_fallen(freshness, published))
     return Wait(
@@ -155,6 +160,8 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         if isinstance(decision, Wait):
             return SkipReason(decision.why)
         context.log.info(decision.why)
+        if isinstance(decision, Compact) and decision.warning is not None:
+            context.log.warning(decision.warning)
         return _request(context.instance, table, hudi, decision)
 
     return evaluate

@@ -47,7 +47,8 @@ class SparkResource(LazyPySparkResource):
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            prepare_environment()
+            master = str(self.spark_config.get("spark.master", "local"))
+            prepare_environment(local=master.startswith("local"))
             self._add_hudi()
             metastore = Metastore(home())
             self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
@@ -61,8 +62,13 @@ class SparkResource(LazyPySparkResource):
             self.spark_config.setdefault(key, value)
 
 
-def prepare_environment() -> None:
-    """Let Spark's Python workers run in this environment, activated or not, and find this project."""
+def prepare_environment(*, local: bool = True) -> None:
+    """Let Spark's Python workers run in this environment, activated or not, and find this project.
+
+    The Python of a cluster's workers (not `local`) is what PYSPARK_PYTHON says.
+    """
+    if local:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_CONF_DIR", str(Metastore(home()).spark_conf_dir))
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

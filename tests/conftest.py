@@ -8,7 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine.spark import local_session
+from tests import examples
 from tests.local_session import LocalSession, install
+
+examples.load()
 
 
 @pytest.fixture(scope="session")

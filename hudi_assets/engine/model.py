@@ -8,7 +8,7 @@ Instants are Hudi's 17-digit strings `yyyyMMddHHmmssSSS`; they order as strings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -193,10 +193,33 @@ NO_THRESHOLD = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
+class QueryTime:
+    """For how long queries that run on what a plan replaces still find it, where another engine's cleaner takes it.
+
+    `minutes`: an estimate, from the pace of the commits. `words`: the same as a sentence, with what would make it more.
+    `short`: less than `hudi_assets.query.grace`. `refused`: less than `hudi_assets.query.grace.least`: such a plan is
+    not published. `key`, `needed`: a setting of the cleaner's, and the value at which it leaves the grace.
+    """
+
+    minutes: float
+    words: str
+    short: bool
+    refused: bool
+    key: str
+    needed: int
+
+    @property
+    def warning(self) -> str | None:
+        """The sentence, where it says too little time."""
+        return self.words if self.short or self.refused else None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A compaction plan as published at `instant`.
 
-    `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations.
+    `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations. `query_time` is
+    known where a plan is made, not where it is read back; None too where no other engine cleans what it replaces.
     """
 
     instant: str
@@ -204,6 +227,7 @@ class Plan:
     operations: tuple[Operation, ...]
     strategy: str
     extra_metadata: Mapping[str, str]
+    query_time: QueryTime | None = field(default=None, compare=False)
 
     @property
     def claims(self) -> int | None:
@@ -213,9 +237,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
-    """Why there is nothing to plan, in words a person reads ("compaction 2026… is pending")."""
+    """Why there is nothing to plan, in words a person reads ("compaction 2026… is pending").
+
+    `query_time`: of the plan that there would be, where that is the reason.
+    """
 
     reason: str
+    query_time: QueryTime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
+import pyspark
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
@@ -37,6 +39,9 @@ _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
 _OUTCOME = pa.schema([("result", pa.binary())])
 _TASKS_BEGUN = itertools.count()  # in this process, a worker
+_JAVA_VERSION = re.compile(r'version "((\d+)[^"]*)"')
+# Driver and workers are on this machine: its name need not resolve, and nobody else need reach them.
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -60,24 +65,32 @@ class ListedFile(NamedTuple):
 def local_session(
     app_name: str = "hudi-assets", master: str = "local[*]", config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without Java."""
+    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without Java.
+
+    On a local master it is this environment's Spark and Python, whatever SPARK_HOME and PYSPARK_PYTHON say.
+    """
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    more = dict(config or {})
+    if master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        own = Path(pyspark.__file__).parent
+        if (own / "jars").is_dir():  # else PySpark is part of a Spark that was installed by itself
+            os.environ["SPARK_HOME"] = str(own)
+        more = _LOCAL | more
     builder = SparkSession.Builder().appName(app_name).master(master)
-    for key, value in {**_DEFAULTS, **(config or {})}.items():
+    for key, value in {**_DEFAULTS, **more}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Let a local session's workers be this Python: Spark's default is the system's python3, without our packages.
+    """Let a local session's workers be this Python: another may lack our packages.
 
-    A cluster's workers, and whatever PYSPARK_PYTHON or spark.pyspark.python say, are left alone.
+    Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
+    alone.
     """
     context = spark.sparkContext
-    stated = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
-    if (context.master or "").startswith("local") and not stated:
+    if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
 
 
@@ -87,14 +100,16 @@ def check_java() -> None:
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     hint = "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
     if java is None or not os.path.exists(java):
-        raise EnvironmentProblem("Spark needs Java 17 or later, and none was found.", where=home, hint=hint)
-    out = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = out.split('"')[1] if out.count('"') >= 2 else ""
-    major = version.split(".")[0]
-    if not major.isdigit() or int(major) < 17:
-        raise EnvironmentProblem(
-            f"Spark needs Java 17 or later; this is {version or out.strip()!r}.", where=java, hint=hint
-        )
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise EnvironmentProblem("Spark needs Java 17 or later, and none was found.", where=where, hint=hint)
+    try:
+        out = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace", check=False).stderr
+    except OSError as error:
+        raise EnvironmentProblem(f"Java cannot be run: {error.strerror}.", where=java, hint=hint) from error
+    version = _JAVA_VERSION.search(out)
+    if version is None or int(version[2]) < 17:
+        this = version[1] if version else out.strip()
+        raise EnvironmentProblem(f"Spark needs Java 17 or later; this is {this!r}.", where=java, hint=hint)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from dagster import AssetKey, AssetMaterialization, RunRequest, SkipReason
 
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
+from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan, QueryTime
 from hudi_assets.engine.settings.compaction import TriggerName
 from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
 from resources.catalog import Catalog
@@ -86,6 +87,16 @@ def test_bounded_plans_go_on_as_long_as_event_time_is_far_ahead() -> None:
     assert isinstance(_decide(due=_plan(5 * _H + 1)), Wait)
     assert isinstance(_decide(due=_plan(5 * _H + 1), reach=11 * _H), Compact)
     assert isinstance(_decide(due=_plan(5 * _H + 1), reach=7 * _H), Wait)
+
+
+def test_too_little_time_for_running_queries_is_said_with_the_run() -> None:
+    time = QueryTime(4.0, "about 4 min", True, False, "hoodie.cleaner.commits.retained", 20)
+    warned = _decide(due=replace(_plan(11 * _H), query_time=time))
+    assert isinstance(warned, Compact)
+    assert warned.warning == "about 4 min"
+    enough = _decide(due=replace(_plan(11 * _H), query_time=replace(time, short=False)))
+    assert isinstance(enough, Compact)
+    assert enough.warning is None
 
 
 def test_leftovers_get_a_run_of_their_own_only_when_nothing_else_is_due() -> None:

@@ -13,7 +13,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.housekeeping.clean_state import read_savepoints
-from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall
+from hudi_assets.engine.housekeeping.query_grace import query_time
 from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
 from hudi_assets.engine.model import Action, Plan
@@ -255,7 +255,7 @@ def test_each_goes_on_after_the_others_archive(path: Path, session: LocalSession
 
 @pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"])
 def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi_1_2: Hudi, policy: str) -> None:
-    """One less than what `cleaner_shortfall` asks for, and its next clean takes what the compaction replaced."""
+    """One less than what `query_time` asks for, and its next clean takes what the compaction replaced."""
     ours = Ours(path, session, 9)
     for _ in range(4):
         ours.upsert()
@@ -267,22 +267,23 @@ def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi
         "hoodie.cleaner.policy": policy,
         "hoodie.cleaner.commits.retained": "1",
         "hoodie.cleaner.fileversions.retained": "1",
+        "hudi_assets.query.grace": "0.001s",
     }
-    # Nobody writes meanwhile: in a millisecond no commit is to be expected.
-    found = cleaner_shortfall(
+    found = query_time(
         properties,
         ours.table.state().timeline,
         cut,
-        grace_ms=1,
         now_ms=system_now_ms(),
         timezone="UTC",
         where=str(path),
     )
     assert found is not None
-    assert found.needed == (4 if policy == "KEEP_LATEST_COMMITS" else 2)
+    # Nobody writes meanwhile: in a millisecond no commit is to be expected, but one is counted.
+    needed = found.needed - (1 if policy == "KEEP_LATEST_COMMITS" else 0)
+    assert needed == (4 if policy == "KEEP_LATEST_COMMITS" else 2)
     enough, short = copied(path, "enough"), copied(path, "short")
-    assert not hudi_clean(hudi_1_2, enough, policy, found.needed) & replaced
-    assert hudi_clean(hudi_1_2, short, policy, found.needed - 1) >= replaced
+    assert not hudi_clean(hudi_1_2, enough, policy, needed) & replaced
+    assert hudi_clean(hudi_1_2, short, policy, needed - 1) >= replaced
 
 
 # ------------------------------------------------------------------------------------ with a metadata table

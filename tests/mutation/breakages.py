@@ -33,6 +33,9 @@ BOUNDS = ("tests/unit/test_commit_bound.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
 ZONES = ("tests/unit/test_time_zones.py",)
 UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
+QUERY_TIME = ("tests/unit/test_query_grace.py", "tests/unit/test_planning.py")
+SERIES = ("tests/cli/test_series.py",)
+ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -1022,6 +1025,79 @@ BREAKAGES: tuple[Breakage, ...] = (
         'return format_instant(instant_ms(timestamp, "America/Los_Angeles") + by_ms, "America/Los_Angeles")',
         ZONES,
     ),
+    Breakage(
+        "the pace of a burst is taken for the commits' pace",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "span = max(len(times), now_ms - times[0])",
+        "span = max(len(times), times[-1] - times[0])",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "commits after a plan's instant are forgotten when the cleaner's are counted",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "left = max(1, keep.retained - since)",
+        "left = max(1, keep.retained)",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "the default grace refuses plans",
+        f"{_ENGINE}/housekeeping/query_grace.py",
+        "return (_stated(properties, QUERY_GRACE, where) or 0) if least is None else least",
+        "return query_grace_ms(properties, where, back_dated=True) if least is None else least",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "a plan that leaves running queries too little is published all the same",
+        f"{_ENGINE}/compaction/planning.py",
+        "                refuse_short_query_time(chosen, self.storage.base)\n",
+        "",
+        QUERY_TIME,
+    ),
+    Breakage(
+        "a series of compactions ends after its first plan",
+        f"{_ENGINE}/compaction/series.py",
+        "if threshold is None or found.claims == threshold:",
+        "if True:",
+        SERIES,
+    ),
+    Breakage(
+        "a series that something stops is called complete",
+        f"{_ENGINE}/compaction/series.py",
+        "None if is_reached() else found.reason",
+        "None",
+        SERIES,
+    ),
+    # -- the machine
+    Breakage(
+        "the Python that a user's environment names runs a local session's workers",
+        f"{_ENGINE}/spark.py",
+        """    if (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable""",
+        """    if "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "a Java's version is read from whatever it prints first",
+        f"{_ENGINE}/spark.py",
+        """r'version "((""",
+        """r'"((""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "a failed file operation reaches the command line as a traceback",
+        "hudi_assets/cli_errors.py",
+        "if isinstance(error, OSError):",
+        "if False:",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "an error of ours in one of Spark's workers is shown as Spark's",
+        f"{_ENGINE}/spark_errors.py",
+        "return _of_ours(text) or _of_files(text)",
+        "return _of_files(text)",
+        ENVIRONMENT,
+    ),
     # -- settings and refusals
     Breakage(
         "with one of Hudi's strategies the event-time trigger is always due",
@@ -1092,6 +1168,28 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        except FileNotFoundError as error:\n            raise Conflict(",
         "        except ZeroDivisionError as error:\n            raise Conflict(",
         ("tests/unit/test_timeline_in_motion.py",),
+    ),
+    # -- the tests themselves
+    Breakage(
+        "the first red suite ends make test",
+        "Makefile",
+        '$$suite || failed="$$failed $$suite"; \\\n',
+        "$$suite || exit 1; \\\n",
+        ("tests/unit/test_make.py",),
+    ),
+    Breakage(
+        "examples are other ones in each run",
+        "tests/examples.py",
+        "derandomize=name == FIXED",
+        "derandomize=False",
+        ("tests/unit/test_examples.py", "tests/property/test_timeline_names.py"),
+    ),
+    Breakage(
+        "fixed examples depend on what is imported",
+        "tests/examples.py",
+        "return _of_imported_modules() if random else _NONE",
+        "return _of_imported_modules()",
+        ("tests/unit/test_examples.py",),
     ),
     # -- what a filter leaves out
     Breakage(

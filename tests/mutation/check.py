@@ -27,7 +27,7 @@ from typing import TypeVar
 from tests.mutation.breakages import BREAKAGES, Breakage
 
 ROOT = Path(__file__).resolve().parents[2]
-_COPIED = ("hudi_assets", "resources", "pyspark_hudi_assets", "tests", "scripts", "pyproject.toml")
+_COPIED = ("hudi_assets", "resources", "pyspark_hudi_assets", "tests", "scripts", "pyproject.toml", "Makefile")
 _TIMEOUT_S = 600
 Result = TypeVar("Result")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
@@ -24,7 +24,6 @@ from hudi_assets.engine.logs.codec import (
 )
 
 # A hang shows; a busy machine does not.
-CALM = settings(deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
 
 TYPES = st.sampled_from([kind for kind in BlockType if kind is not BlockType.CORRUPT])
 # Text that is UTF-8 can hold, magic included.
@@ -50,7 +49,6 @@ def headers(data: bytes) -> list[LogBlock]:
     return list(read_headers(lambda offset, n: data[offset : offset + n], len(data)))
 
 
-@settings(CALM)
 @given(st.lists(st.tuples(TYPES, HEADERS, CONTENT), max_size=5))
 def test_blocks_read_back(parts: list[tuple[BlockType, dict[HeaderKey, str], bytes]]) -> None:
     data = b"".join(encode_block(*part) for part in parts)
@@ -70,7 +68,7 @@ def damaged(draw: st.DrawFn) -> tuple[list[bytes], bytes, int, int]:
     return blocks, data[:start] + put + data[end:], start, end
 
 
-@settings(CALM, max_examples=400)
+@settings(max_examples=400)
 @given(damaged())
 def test_blocks_away_from_the_damage_are_still_found(case: tuple[list[bytes], bytes, int, int]) -> None:
     blocks, data, start, end = case
@@ -100,7 +98,7 @@ def _swallowed(read: tuple[LogBlock, ...], offset: int) -> bool:
     return any(b.offset < offset < b.offset + b.size and not b.is_corrupt for b in read)
 
 
-@settings(CALM, max_examples=400)
+@settings(max_examples=400)
 @given(FILES, st.data())
 def test_a_file_cut_anywhere_keeps_its_whole_blocks(blocks: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(blocks)
@@ -115,7 +113,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_blocks(blocks: list[bytes], data: s
     assert (len(read) > complete) == (rest >= len(MAGIC))
 
 
-@settings(CALM, max_examples=400)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from([MAGIC, b"\x00\x00\x00\x00", b"\xff", b"\x01", b"\x7f"]) | st.binary(max_size=9)))
 @example([MAGIC, b"\x00" * 8, MAGIC])
 def test_any_bytes_are_read_to_their_end(parts: list[bytes]) -> None:
@@ -154,13 +152,12 @@ DELETES = st.lists(
 )
 
 
-@settings(CALM)
 @given(DELETES)
 def test_deletes_read_back(records: list[DeleteRecord]) -> None:
     assert decode_deletes(encode_deletes(records)) == records
 
 
-@settings(CALM, max_examples=400)
+@settings(max_examples=400)
 @given(DELETES, st.data())
 def test_damaged_deletes_are_corrupt_or_other_deletes(records: list[DeleteRecord], data: st.DataObject) -> None:
     content = bytearray(encode_deletes(records))

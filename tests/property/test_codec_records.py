@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.avro import codec as avro_codec
@@ -30,7 +30,6 @@ from hudi_assets.engine.avro.schema import parse_avro_schema
 from hudi_assets.engine.errors import CorruptTable
 
 # A hang shows; a busy machine does not.
-CALM = settings(deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
 
 DECIMALS = st.integers(1, 38).flatmap(
     lambda precision: st.integers(0, precision).map(lambda scale: pa.decimal128(precision, scale))
@@ -123,7 +122,7 @@ def tables(draw: st.DrawFn, schemas: st.SearchStrategy[pa.Schema] = SCHEMAS) -> 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(tables())
 def test_tables_read_back_by_either_reader(table: pa.Table) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -157,7 +156,7 @@ def plain_tables(draw: st.DrawFn) -> pa.Table:
     return pa.Table.from_arrays([*special.values(), *table.columns], schema=pa.schema([*fields, *table.schema]))
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(tables() | plain_tables(), st.data())
 def test_some_columns_are_those_of_all(table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -169,7 +168,7 @@ def test_some_columns_are_those_of_all(table: pa.Table, data: st.DataObject) -> 
     assert read.equals(table.select(wanted)) or not wanted
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(plain_tables())
 def test_plain_columns_are_decoded_without_a_container(table: pa.Table) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -184,7 +183,7 @@ def test_plain_columns_are_decoded_without_a_container(table: pa.Table) -> None:
     assert pa.Table.from_arrays(columns, schema=table.schema).equals(table)
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(plain_tables(), st.data())
 def test_damaged_columns_are_irregular_or_other_values(table: pa.Table, data: st.DataObject) -> None:
     """Decoded without a container: no reading beyond the content, and nothing that Arrow does not take."""
@@ -204,7 +203,7 @@ def test_damaged_columns_are_irregular_or_other_values(table: pa.Table, data: st
         assert len(column) == count
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(plain_tables(), st.data())
 def test_some_columns_of_damaged_records_are_corrupt_or_other_values(table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -218,7 +217,7 @@ def test_some_columns_of_damaged_records_are_corrupt_or_other_values(table: pa.T
     read.validate(full=True)
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(tables(fields_of(LEAVES).map(pa.schema)), st.integers(1, 3))
 def test_plain_columns_take_the_same_bytes_as_rows(table: pa.Table, rows_at_once: int) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -229,7 +228,7 @@ def test_plain_columns_take_the_same_bytes_as_rows(table: pa.Table, rows_at_once
         assert by_column == encode_records(table, schema_json)
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(tables())
 def test_meta_columns_can_be_added_and_left_out_again(table: pa.Table) -> None:
     wide = with_meta_columns(table.schema)
@@ -237,7 +236,7 @@ def test_meta_columns_can_be_added_and_left_out_again(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("by_polars", [True, False])
-@settings(CALM, max_examples=200)
+@settings(max_examples=200)
 @given(tables(), st.data())
 def test_damaged_records_are_corrupt_or_other_records(by_polars: bool, table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")
@@ -255,7 +254,7 @@ def test_damaged_records_are_corrupt_or_other_records(by_polars: bool, table: pa
     read.validate(full=True)
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(tables(), st.data())
 def test_a_damaged_schema_is_corrupt_or_another_schema(table: pa.Table, data: st.DataObject) -> None:
     schema_json = arrow_to_avro_schema(table.schema, "t_record", "hoodie.t")

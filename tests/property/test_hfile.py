@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
@@ -12,7 +12,6 @@ from hudi_assets.engine.metadata_table.hfile import Flavour, HFileReader, read_h
 from hudi_assets.engine.metadata_table.hfile_blocks import Codec
 
 # A hang shows; a busy machine does not.
-CALM = settings(deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
 SCHEMA = '{"type":"record","name":"x","fields":[]}'
 
 KEYS = st.binary(min_size=1, max_size=300) | st.text(min_size=1, max_size=20).map(lambda text: text.encode("utf-8"))
@@ -22,7 +21,6 @@ FLAVOURS = st.sampled_from(list(Flavour))
 CODECS = st.sampled_from(list(Codec))
 
 
-@settings(CALM)
 @given(ENTRIES, FLAVOURS, CODECS)
 def test_entries_read_back(entries: dict[bytes, bytes], flavour: Flavour, codec: Codec) -> None:
     data = write_hfile(entries.items(), schema=SCHEMA, flavour=flavour, codec=codec)
@@ -31,7 +29,6 @@ def test_entries_read_back(entries: dict[bytes, bytes], flavour: Flavour, codec:
     assert {key: reader.get(key) for key in entries} == entries
 
 
-@settings(CALM)
 @given(ENTRIES, KEYS)
 def test_a_prefix_finds_what_starts_with_it(entries: dict[bytes, bytes], prefix: bytes) -> None:
     data = write_hfile(entries.items(), schema=SCHEMA, flavour=Flavour.NATIVE)
@@ -41,7 +38,7 @@ def test_a_prefix_finds_what_starts_with_it(entries: dict[bytes, bytes], prefix:
         assert dict(reader.starting_with(start)) == expected
 
 
-@settings(CALM, max_examples=300)
+@settings(max_examples=300)
 @given(
     ENTRIES,
     CODECS,
@@ -58,14 +55,12 @@ def test_damage_is_told(entries: dict[bytes, bytes], codec: Codec, damage: list[
         assert sum(len(key) + len(value) for key, value in found.entries) < len(data) + (1 << 20) * len(entries)
 
 
-@settings(CALM)
 @given(st.binary(max_size=9000))
 def test_anything_else_is_refused(data: bytes) -> None:
     with suppress(CorruptTable, UnsupportedTable):
         read_hfile(data)
 
 
-@settings(CALM)
 @given(ENTRIES, st.floats(0, 1, exclude_max=True))
 def test_a_cut_file_is_refused(entries: dict[bytes, bytes], place: float) -> None:
     data = write_hfile(entries.items(), schema=SCHEMA, flavour=Flavour.NATIVE)

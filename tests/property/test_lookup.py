@@ -122,7 +122,9 @@ def keys_of(path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(steps=STEPS, sizes=SIZES, partitioned=st.booleans())
 def test_a_life_is_a_dictionarys(
     steps: list[tuple[str, Any]],

@@ -168,7 +168,7 @@ WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 @pytest.mark.parametrize(("version", "mode"), [(6, "hardlink"), (6, "symlink"), (6, "copy"), (8, "auto"), (9, "auto")])
-@settings(COMMON, max_examples=10, derandomize=True, phases=WITHOUT_SHRINKING)
+@settings(COMMON, max_examples=10, phases=WITHOUT_SHRINKING)
 @given(steps=st.lists(STEP, min_size=4, max_size=14))
 def test_what_is_taken_back(session: Any, version: int, mode: str, steps: list[tuple[str, Any]]) -> None:
     _live(session, steps, mode, version)

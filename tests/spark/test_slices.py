@@ -168,7 +168,9 @@ def possible(partition: Row, joined: bool) -> list[Row]:
     return [dict(zip(partition, values, strict=True)) for values in product(*choices)]
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(partitions, min_size=1, max_size=6), st.lists(conditions, max_size=2), st.booleans())
 def test_a_filter_leaves_out_what_it_can_and_no_more(
     spark: SparkSession, made: list[Row], filters: list[Condition], joined: bool
@@ -278,7 +280,7 @@ def test_small_slices_share_as_many_tasks_as_run_at_a_time(spark: SparkSession) 
     assert packed(spark, [10 * MB, 10 * MB, 10 * MB, 100 * MB], 2) == [[3], [0, 1, 2]]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 300 * MB), min_size=1, max_size=40), st.integers(1, 8))
 def test_every_slice_is_read_once(spark: SparkSession, sizes: list[int], parallelism: int) -> None:
     made = packed(spark, sizes, parallelism)

@@ -388,17 +388,58 @@ def test_later_versions_carry_nothing_over(session: LocalSession, tmp_path: Path
     put(table, session, 9_000, (2, 8_000, "a"))
     before = snapshot(table)
     live = {"hudi_assets.writers": "locked"}
-    # The cleaner of the writers: two commits since the cut, and as many again in the grace.
-    with pytest.raises(InvalidInput, match=r"hoodie\.cleaner\.commits\.retained is 1, and has to be \d+ or more"):
-        opened(table, {**live, "hoodie.cleaner.commits.retained": "1"}).plan_compaction(threshold=1_000)
     plan = opened(table, {**live, "hudi_assets.query.grace": "0s"}).plan_compaction(threshold=1_000)
     assert isinstance(plan, Plan)
+    assert plan.query_time is None
     first, second = (i for i in table.state().timeline.instants if i.is_completed)
     assert (first.completion or "") < plan.instant < second.timestamp
     assert [op.carried_over for op in plan.operations] == [()]
     table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
     assert snapshot(table) == before
     assert [len(s.log_files) for s in table.state().view.latest] == [1]
+
+
+def test_first_contact_with_hudis_defaults(session: LocalSession, tmp_path: Path) -> None:
+    """Twelve commits in a burst, ten of which Hudi's cleaner retains: planned, with the time that queries have."""
+    table = make(tmp_path / "t", table_version=9)
+    for n in range(1, 13):
+        put(table, session, n * 1_000, (n, n * 1_000, "a"))
+    live = opened(table, {"hudi_assets.writers": "locked"})
+    shown = live.plan_compaction(threshold=1_500, dry_run=True)
+    assert isinstance(shown, Plan)
+    time = shown.query_time
+    assert time is not None
+    assert (time.short, time.refused, time.key, time.needed) == (True, False, "hoodie.cleaner.hours.retained", 2)
+    assert 0 <= time.minutes < 60
+    seen = live.look().due
+    assert isinstance(seen, Plan)
+    assert seen.query_time is not None
+    plan = live.plan_compaction(threshold=1_500)
+    assert isinstance(plan, Plan)
+    assert plan.query_time is not None
+    assert live.pending_plan() is not None
+
+
+def test_too_little_time_for_queries_is_refused_where_the_owner_says_so(session: LocalSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", table_version=9)
+    for n in range(1, 4):
+        put(table, session, n * 1_000, (n, n * 1_000, "a"))
+    strict = opened(table, {"hudi_assets.writers": "locked", "hudi_assets.query.grace.least": "1h"})
+    before = table.state().timeline.instants
+    shown = strict.plan_compaction(threshold=1_500, dry_run=True)
+    assert isinstance(shown, Plan)
+    assert shown.query_time is not None
+    assert shown.query_time.refused
+    with pytest.raises(InvalidInput, match=r"hoodie\.cleaner\.hours\.retained=2 or more"):
+        strict.plan_compaction(threshold=1_500)
+    assert table.state().timeline.instants == before
+    due = strict.look().due
+    assert isinstance(due, NoPlan)
+    assert due.query_time is not None
+    assert (due.reason, due.query_time.refused) == (due.query_time.words, True)
+    # Nobody else cleans: as it is.
+    stopped = opened(table, {"hudi_assets.writers": "stopped", "hudi_assets.query.grace.least": "1h"})
+    assert isinstance(stopped.plan_compaction(threshold=1_500), Plan)
 
 
 def test_file_groups_that_need_another_cut_wait_for_another_plan(session: LocalSession, tmp_path: Path) -> None:

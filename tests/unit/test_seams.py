@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).resolve().parents[2] / "hudi_assets/engine"
-SEAM = {"spark.py", "spark_java.py", "spark_parquet.py"}
+SEAM = {"spark.py", "spark_errors.py", "spark_java.py", "spark_parquet.py"}
 PACKAGES = {"pyspark", "py4j"}
 # Names of DataFrames', sessions' and contexts' members that nothing else in the engine has.
 SPARKS_OWN = {

@@ -1,14 +1,15 @@
-"""Plans that would be right only if no other engine were at work on the table: refused, with what to settle first."""
+"""What other engines at work on the table mean for a plan: some plans are refused, some leave queries little time."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.query_grace import cleaner_shortfall, query_grace_ms
+from hudi_assets.engine.housekeeping.query_grace import query_time
 from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.config import CARRY_OVER, QUERY_GRACE, WRITERS, TableConfig
+from hudi_assets.engine.model import Plan, QueryTime
+from hudi_assets.engine.settings.config import CARRY_OVER, QUERY_GRACE_LEAST, WRITERS, TableConfig
 from hudi_assets.engine.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.state import TableState
 
@@ -32,12 +33,27 @@ def refuse_links_beside_others(config: TableConfig, layout: Layout, where: str) 
             raise InvalidInput(f"{says}, and {key}=true says that one does.", where=where, hint=hint)
 
 
-def refuse_beside_others(state: TableState, plan: Plan) -> None:
-    """Raise `InvalidInput` for a plan that another engine's execution or cleaner would make wrong."""
+def settled_with_others(state: TableState, plan: Plan) -> Plan:
+    """The plan, with how long it leaves to running queries beside another engine's cleaner.
+
+    Raises `InvalidInput` for a plan that another engine's execution would make wrong.
+    """
     if state.layout.carries_logs_over:
         _refuse_their_execution(state, plan)
-    else:
-        _refuse_short_retention(state, plan)
+        return plan
+    return replace(plan, query_time=_query_time(state, plan))
+
+
+def refuse_short_query_time(plan: Plan, where: str) -> None:
+    """Raise `InvalidInput` for a plan that leaves running queries less than the least that the owner states."""
+    time = plan.query_time
+    if time is not None and time.refused:
+        raise InvalidInput(
+            time.words,
+            where=where,
+            hint=f"Do so; or state a shorter {QUERY_GRACE_LEAST}; or {WRITERS}=stopped or "
+            "hoodie.clean.automatic=false if no other engine cleans.",
+        )
 
 
 def _refuse_their_execution(state: TableState, plan: Plan) -> None:
@@ -56,24 +72,15 @@ def _refuse_their_execution(state: TableState, plan: Plan) -> None:
         )
 
 
-def _refuse_short_retention(state: TableState, plan: Plan) -> None:
+def _query_time(state: TableState, plan: Plan) -> QueryTime | None:
     """The writers' own cleaner takes what a compaction at a past instant replaces for as old as that instant."""
     if state.config.writers == "stopped":
-        return
-    properties, where = state.config.properties, state.storage.base
-    shortfall = cleaner_shortfall(
-        properties,
+        return None
+    return query_time(
+        state.config.properties,
         state.timeline,
         plan.instant,
-        grace_ms=query_grace_ms(properties, where, back_dated=True),
         now_ms=state.read_at_ms,
         timezone=state.config.timezone,
-        where=where,
+        where=state.storage.base,
     )
-    if shortfall is not None:
-        raise InvalidInput(
-            f"{shortfall}.",
-            where=where,
-            hint=f"Set {shortfall.key}={shortfall.needed} on every writer and here; or a shorter {QUERY_GRACE} "
-            f"(0s: running queries may fail); or {WRITERS}=stopped or hoodie.clean.automatic=false if none cleans.",
-        )

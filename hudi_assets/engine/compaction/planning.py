@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction import strategy, triggers
-from hudi_assets.engine.compaction.beside_others import refuse_beside_others, refuse_links_beside_others
+from hudi_assets.engine.compaction.beside_others import (
+    refuse_links_beside_others,
+    refuse_short_query_time,
+    settled_with_others,
+)
 from hudi_assets.engine.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.compaction.hudi_strategies import hudi_strategy
@@ -109,6 +113,7 @@ class CompactionPlanner:
             state = self._state()
             chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
+                refuse_short_query_time(chosen, self.storage.base)
                 self.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 held.check()
@@ -171,7 +176,7 @@ class CompactionPlanner:
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
             chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
-            refuse_beside_others(state, chosen)
+            chosen = settled_with_others(state, chosen)
             check_room(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.units import Latency, Time, parse_time
 from hudi_assets.engine.model import NoPlan
@@ -53,3 +54,11 @@ def _unless_in_doubt(state: TableState, limit: int) -> int | NoPlan:
     if not state.remaining_logs:
         return NoPlan("no log file remains")
     raise doubt.refusal(state.storage.base)
+
+
+def is_due(state: TableState, threshold: int, latency: Latency | None) -> bool:
+    """Whether a remaining log file counts from the threshold (epoch ms) or before, or of unknown event time."""
+    summaries = bounded_summaries(state, latency)
+    known = (summaries[log.path] for log in state.remaining_logs)
+    times = [log.counts_from for log in known if not log.holds_nothing]
+    return any(time is None or time <= threshold for time in times)

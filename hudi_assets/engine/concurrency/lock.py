@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 from filelock import FileLock, Timeout
 
 from hudi_assets.engine.concurrency.providers import check_lock_provider
-from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable, machine_problem
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.storage import SCRATCH, Storage, folder_storage
 
@@ -193,9 +193,9 @@ def table_lock(storage: Storage, name: str, *, wait_s: float, action: str = "wor
     operating system frees it when its holder dies, so what the holder left unfinished is dead for sure.
     """
     path = storage.uri(f"{SCRATCH}/{name}.lock")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     lock = FileLock(path)
     try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         lock.acquire(timeout=wait_s)
     except Timeout:
         raise Conflict(
@@ -203,6 +203,8 @@ def table_lock(storage: Storage, name: str, *, wait_s: float, action: str = "wor
             where=path,
             hint="Wait for it to finish and try again.",
         ) from None
+    except OSError as error:
+        raise machine_problem(error, path) or error from error
     try:
         _name_holder(storage, name, action)
         yield
@@ -225,8 +227,11 @@ def _name_holder(storage: Storage, name: str, action: str) -> None:
         "host": socket.gethostname(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    with storage.open_new(_holder_path(name)) as file:
-        file.write(json.dumps(holder).encode())
+    try:
+        with storage.open_new(_holder_path(name)) as file:
+            file.write(json.dumps(holder).encode())
+    except OSError as error:
+        raise machine_problem(error, storage.uri(_holder_path(name))) or error from error
 
 
 def _holder(storage: Storage, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hudi_assets.engine import spark as seam
@@ -9,7 +10,8 @@ from hudi_assets.engine.compaction.cost import CostPoint
 from hudi_assets.engine.compaction.executor import CompactionExecutor
 from hudi_assets.engine.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.compaction.planning import CompactionPlanner
-from hudi_assets.engine.compaction.threshold import choose_threshold
+from hudi_assets.engine.compaction.series import CompactionSeries, run_series
+from hudi_assets.engine.compaction.threshold import choose_threshold, is_due
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.units import Latency, Time
 from hudi_assets.engine.face.opened import OpenedTable
@@ -46,7 +48,9 @@ class Maintenance(OpenedTable):
         """Plan and publish one compaction of every log file with event times at or below the threshold.
 
         The threshold is given, or the table's clock less the data latency (given, or the table's own).
-        `NoPlan` says why there is nothing to do. A dry run publishes nothing.
+        `NoPlan` says why there is nothing to do. A dry run publishes nothing, and also shows a plan that would be
+        refused because it leaves running queries too little time (`Plan.query_time`). One plan may reach less than
+        the threshold (`Plan.claims`), where it is bounded and on versions 8 and 9: `compact` makes the whole series.
         """
         state = self.state()
         limit = choose_threshold(state, threshold, data_latency)
@@ -71,6 +75,8 @@ class Maintenance(OpenedTable):
             problem = state.zone_problem
             limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
             due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
+            if isinstance(due, Plan) and due.query_time is not None and due.query_time.refused:
+                due = NoPlan(due.query_time.words, due.query_time)
         except CorruptTable as damage:
             due = NoPlan(str(damage))
         except InvalidInput as wrong:
@@ -92,6 +98,41 @@ class Maintenance(OpenedTable):
         seam.use_this_python(spark)
         executor = CompactionExecutor(self._storage, self.config, self._layout, self._publisher)
         return executor.execute(spark, instant)
+
+    def compact(
+        self,
+        spark: SparkSession,
+        *,
+        threshold: Time | None = None,
+        data_latency: Latency | None = None,
+        on_plan: Callable[[Plan], None] = lambda _: None,
+        on_done: Callable[[CompactionResult], None] = lambda _: None,
+    ) -> CompactionSeries | NoPlan:
+        """Plan and execute until the threshold is reached, with as many plans as that takes, or say what is in the way.
+
+        The threshold is given, or the table's clock less the data latency, as it is now. `on_plan` is called with each
+        plan that is published, `on_done` with the result of each. With Hudi's strategies it is one compaction. An error
+        leaves the compactions that are done as they are; a plan that is published stays for `execute_compaction`.
+        """
+        state = self.state()
+        limit = choose_threshold(state, threshold, data_latency)
+        if isinstance(limit, NoPlan):
+            return limit
+
+        def execute(plan: Plan) -> CompactionResult:
+            on_plan(plan)
+            result = self.execute_compaction(spark, plan.instant)
+            on_done(result)
+            return result
+
+        by_event_time = self.config.compaction.by_event_time
+        return run_series(
+            limit if by_event_time else None,
+            max(1, sum(1 for slice_ in state.view.latest if slice_.log_files)),
+            plan=lambda: self._planner().plan(limit, data_latency),
+            execute=execute,
+            is_reached=lambda: limit is not None and not is_due(self.state(), limit, data_latency),
+        )
 
     def _planner(self) -> CompactionPlanner:
         return CompactionPlanner(self._storage, self.config, self._layout, self._publisher)

@@ -52,6 +52,7 @@ NATIVE: Final = "native"
 HUDI: Final = "hudi"
 CARRY_OVER: Final = "hudi_assets.carry.over"
 QUERY_GRACE: Final = "hudi_assets.query.grace"
+QUERY_GRACE_LEAST: Final = "hudi_assets.query.grace.least"
 HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
 _TIMEZONE: Final = "hoodie.table.timeline.timezone"
@@ -69,7 +70,7 @@ _MAKES_THE_TABLE: Final = frozenset(
 )
 _OWN_SETTINGS: Final = frozenset(
     {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
-    | {QUERY_GRACE, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
+    | {QUERY_GRACE, QUERY_GRACE_LEAST, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),

@@ -26,6 +26,7 @@ _SCRATCH_MS = 86_400_000  # a file is written in less than a day
 
 def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
     """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
+    storage.check_writable()
     with write_lock(storage, config, wait_s=_LOCK_WAIT_S, action="recovers"):
 
         def read() -> TableState:

@@ -1,0 +1,105 @@
+"""What Spark's errors say of the machine, in the engine's words. Part of the Spark seam.
+
+Spark wraps what went wrong in a worker, or in its Java process, into pages of stack traces. What the reader needs of
+them stands in one line: an error of the engine's own, a failed file operation, or the innermost cause in Java.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from hudi_assets.engine import errors
+from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
+
+_OURS: Final = re.compile(r"^(?:\w+: )?hudi_assets\.engine\.errors\.(\w+): (.+)$", re.MULTILINE)
+_FAILED_FILE: Final = re.compile(r"\[Errno (\d+)\] ([^:\n]+)(?:: ['\"](.+?)['\"])?")
+_MISSING: Final = re.compile(r"(?:ModuleNotFoundError|ImportError): .+")
+_JAVA: Final = re.compile(r"^(?:Caused by: |: )?((?:[a-z][\w$]*\.)+[A-Z][\w$]*)(?:: (.*))?$", re.MULTILINE)
+_OF_THE_MACHINE: Final = (
+    "java.io.",
+    "java.net.",
+    "java.nio.",
+    "java.util.concurrent.TimeoutException",
+    "javax.security.",
+    "java.lang.OutOfMemoryError",
+    "java.lang.UnsupportedClassVersionError",
+    "java.lang.module.",
+    "org.apache.hadoop.security.",
+    "org.apache.hadoop.fs.",
+)
+_DIED: Final = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
+_ROOM: Final = "Spark keeps what it works on in SPARK_LOCAL_DIRS, else in /tmp: make room there, or name another."
+_GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
+
+
+def spark_problem(error: BaseException) -> HudiAssetsError | None:
+    """The error to show instead of Spark's; None where this is none of Spark's, or none of the machine's."""
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return EnvironmentProblem(_GONE, hint="Call again: what is unfinished is undone or finished first.")
+    if not isinstance(error, PySparkException | Py4JError):
+        return None
+    text = _text(error)
+    return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
+
+
+def java_cause(text: str) -> str | None:
+    """The innermost of the exceptions that Java's stack traces name, with its message."""
+    found = _JAVA.findall(text)
+    if not found:
+        return None
+    name, message = found[-1]
+    return f"{name.rpartition('.')[-1]}: {message}" if message else name.rpartition(".")[-1]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except (Py4JError, OSError):  # the message is Java's, and Java is gone
+        return ""
+
+
+def _of_ours(text: str) -> HudiAssetsError | None:
+    found = _OURS.search(text)
+    if found is None:
+        return None
+    kind = getattr(errors, found[1], HudiAssetsError)
+    problem: HudiAssetsError = kind(found[2])
+    return problem
+
+
+def _of_files(text: str) -> HudiAssetsError | None:
+    found = _FAILED_FILE.search(text)
+    if found is not None:
+        failed = OSError(int(found[1]), found[2].strip())
+        return machine_problem(failed, found[3] or "a task of Spark's")
+    if "No space left on device" in text:
+        return EnvironmentProblem("A file cannot be written: No space left on device.", hint=_ROOM)
+    return None
+
+
+def _of_workers(text: str) -> HudiAssetsError | None:
+    missing = _MISSING.search(text)
+    if missing is not None:
+        return EnvironmentProblem(
+            f"Spark's Python workers lack a package: {missing[0]}",
+            hint="On a cluster every worker needs this package, in the Python that PYSPARK_PYTHON names.",
+        )
+    died = next((line for line in text.splitlines() if any(words in line for words in _DIED)), None)
+    if died is not None:
+        return EnvironmentProblem(
+            f"A Python worker of Spark's could not start, or died: {died.strip()}",
+            hint="The system may have killed it for want of memory (see dmesg): give it more, or fewer cores.",
+        )
+    return None
+
+
+def _of_java(text: str) -> HudiAssetsError | None:
+    names = [name for name, _ in _JAVA.findall(text)]
+    if not any(name.startswith(_OF_THE_MACHINE) for name in names):
+        return None
+    hint = "Give Spark more memory: spark.driver.memory." if "OutOfMemoryError" in names[-1] else None
+    return EnvironmentProblem(f"Spark failed: {java_cause(text)}", hint=hint)

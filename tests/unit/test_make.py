@@ -1,0 +1,52 @@
+"""What `make test` runs, by a stand-in for the tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def make(folder: Path, *arguments: str, fails: str = "nothing") -> tuple[int, list[str]]:
+    """The exit code, and every command that make ran in the environment. Those with `fails` in them fail."""
+    env, ran = folder / "env", folder / "ran"
+    ran.write_text("")
+    env.write_text(f'#!/bin/sh\necho "$@" >>{ran}\ncase "$*" in *"{fails}"*) exit 1 ;; esac\n')
+    env.chmod(0o755)
+    # What a make around these tests was told is not for this one.
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    command = ["make", f"ENV={env}", "SETUP=true", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=inherited, capture_output=True, text=True, check=False)
+    return done.returncode, ran.read_text().splitlines()
+
+
+@pytest.mark.parametrize("fails", ["--numprocesses", "--ignore", "pytest"])
+def test_one_red_suite_does_not_hide_the_next(fails: str, tmp_path: Path) -> None:
+    code, all_of_it = make(tmp_path, "test")
+    assert code == 0
+    assert len(all_of_it) == 2
+    code, ran = make(tmp_path, "test", fails=fails)
+    assert code != 0
+    assert ran == all_of_it
+
+
+def test_every_folder_of_tests_is_in_one_of_the_suites(tmp_path: Path) -> None:
+    _, (together, alone) = make(tmp_path, "test")
+    folders = [word for word in together.split() if word.startswith("tests/")]
+    assert folders
+    assert all((ROOT / folder).is_dir() for folder in folders)
+    assert [word for word in alone.split() if word.startswith("--ignore=")] == [f"--ignore={f}" for f in folders]
+
+
+def test_random_examples_have_a_seed_that_can_be_given_again(tmp_path: Path) -> None:
+    code, ran = make(tmp_path, "test-property", "SEED=7", "ROUNDS=3", fails="--hypothesis-seed 7")
+    assert code != 0
+    assert [line.split("--hypothesis-seed ")[1].split()[0] for line in ran] == ["7", "8", "9"]
+    _, (chosen,) = make(tmp_path, "test-property")
+    assert chosen.split("--hypothesis-seed ")[1].split()[0].isdigit()
