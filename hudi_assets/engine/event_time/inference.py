@@ -2,7 +2,7 @@
 
 A unit is possible for a file where all of the file's values, read in it, lie between 1980 and the time at which the
 file was committed (and some leeway). The units are a thousand apart, and no commit is a thousand times as far from
-1970 as 1980 is: so at most one is possible. `docs/decisions/0010-units-of-event-times.md` says why these bounds.
+1970 as 1980 is: so at most one is possible. `docs/decisions/0012-units-of-event-times.md` says why these bounds.
 """
 
 from __future__ import annotations
