@@ -1019,6 +1019,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         ZONES,
     ),
     Breakage(
+        "what was replaced is old enough by a clock that was put back",
+        f"{_ENGINE}/timeline/instants.py",
+        "return min(by_the_clock, moved_instant(format_instant(now_ms, timezone), -ago_ms))",
+        "return by_the_clock",
+        ZONES,
+    ),
+    Breakage(
         "a place above an instant is sought by the clock, which may have been put back",
         f"{_ENGINE}/timeline/instants.py",
         "return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)",

@@ -24,7 +24,14 @@ from hudi_assets.engine.model import Action, Instant, NoPlan, State
 from hudi_assets.engine.settings.config import TIMELINE_ZONE
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.clock import next_instant
-from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms, local_date, moved_instant
+from hudi_assets.engine.timeline.instants import (
+    Timeline,
+    format_instant,
+    instant_ago,
+    instant_ms,
+    local_date,
+    moved_instant,
+)
 from hudi_assets.engine.timeline.publish import system_now_ms
 from hudi_assets.engine.timeline.zone import zone_of
 from hudi_assets.engine.timeline.zone_evidence import (
@@ -93,6 +100,16 @@ def test_an_hour_that_is_missing_counts_as_that_much_later() -> None:
 
 def test_days_are_the_zones() -> None:
     assert local_date(utc("2026-11-22T02:00:00"), LOS_ANGELES).day == 21
+
+
+@given(zone=st.sampled_from(ZONES), day=st.sampled_from(["2026-11-01", "2026-03-08", "2026-10-25"]), data=st.data())
+def test_what_is_younger_is_not_below_an_instant_so_long_ago(zone: str, day: str, data: st.DataObject) -> None:
+    """What was replaced less than the grace ago stays, whatever the clock did meanwhile."""
+    now = utc(day) + data.draw(st.integers(0, 48 * HOUR))
+    ago = data.draw(st.integers(0, 5 * HOUR))
+    young = now - data.draw(st.integers(0, ago))
+    assert format_instant(young, zone) >= instant_ago(now, ago, zone)
+    assert instant_ago(now, ago, "UTC") == format_instant(now - ago, "UTC")
 
 
 @given(zone=st.sampled_from(ZONES), ms=st.integers(utc("2026-10-31"), utc("2026-11-02")), by=st.integers(1, 10**7))
@@ -434,6 +451,7 @@ def test_a_commit_bounds_nothing_in_another_zone(table: Table, in_zone: Any) -> 
     found = table.open().freshness()
     assert found.freshness is None
     assert "UTC+05:30" in (found.reason or "")
+    assert found.bounds == ()
 
 
 def test_a_time_with_a_zone_is_no_instant_in_another_zone(table: Table, in_zone: Any) -> None:

@@ -18,7 +18,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.units import duration
 from hudi_assets.engine.model import Action, FileSlice, Instant, NothingToDo
 from hudi_assets.engine.slices.file_view import GroupKey
-from hudi_assets.engine.timeline.instants import WRITES, Timeline, format_instant
+from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ago
 
 POLICY: Final = "hoodie.cleaner.policy"
 _HOUR_MS: Final = 3_600_000
@@ -124,7 +124,7 @@ def earliest_to_retain(timeline: Timeline, keep: Retention, now_ms: int, timezon
     if keep.policy is CleaningPolicy.KEEP_LATEST_COMMITS:
         chosen = completed[-keep.retained] if len(completed) > keep.retained else None
     elif keep.policy is CleaningPolicy.KEEP_LATEST_BY_HOURS:
-        since = format_instant(now_ms - keep.retained * _HOUR_MS, timezone)
+        since = instant_ago(now_ms, keep.retained * _HOUR_MS, timezone)
         chosen = next((i for i in completed if i.timestamp >= since), None)
     else:
         return None
@@ -149,7 +149,7 @@ def plan_clean(
         return NothingToDo(f"every commit is retained ({keep.policy}, {keep.retained})")
     files: dict[str, list[str]] = {}
     given_up = tuple(_given_up(inventory, keep, earliest))
-    settled = _settled(inventory, given_up, format_instant(now_ms - grace_ms, timezone) if grace_ms else None)
+    settled = _settled(inventory, given_up, instant_ago(now_ms, grace_ms, timezone) if grace_ms else None)
     for ((partition, _), _), paths in deletable(inventory, settled).items():
         files.setdefault(partition, []).extend(paths)
     if not files:

@@ -150,6 +150,12 @@ def moved_instant(timestamp: str, by_ms: int) -> str:
     return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)
 
 
+def instant_ago(now_ms: int, ago_ms: int, timezone: str) -> str:
+    """An instant so many ms ago, or longer where the clock was put back or forward since: none younger is below it."""
+    by_the_clock = format_instant(now_ms - ago_ms, timezone)
+    return min(by_the_clock, moved_instant(format_instant(now_ms, timezone), -ago_ms))
+
+
 def local_date(ms: int, timezone: str) -> date:
     """The calendar day of an epoch time in the table's timezone."""
     return zone_of(timezone).wall(ms).date()
