@@ -16,7 +16,7 @@ from pathlib import Path
 import pyspark
 
 WORKERS = 2
-_UP_S = 90.0
+_UP_S = 300.0
 
 
 @contextmanager
