@@ -65,7 +65,7 @@ def plan_file(rng: random.Random, fuzzed: Fuzzed) -> str:
         try:
             plan = HudiTable.open(str(fuzzed.path)).pending_plan()
             for op in plan.operations if isinstance(plan, Plan) else ():
-                for path in (*op.log_files, *(c.link for c in op.carried_over), *(c.target for c in op.carried_over)):
+                for path in (*op.log_files, *(p for c in op.carried_over for p in (c.link, c.target, c.made_from))):
                     assert os.path.realpath(fuzzed.path / path).startswith(f"{os.path.realpath(fuzzed.path)}/")
                     assert not path.startswith(".hoodie")
         except HudiAssetsError:

@@ -16,6 +16,7 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import CarryOver, NoPlan, Plan
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.carried_over import decode_carried_over, encode_carried_over
 from tests.local_session import LocalSession
 from tests.table_life import Life
 
@@ -302,6 +303,25 @@ def test_the_newest_compaction_is_taken_back_after_a_clean(tmp_path: Path, sessi
     assert life.table.validate() == ()
     life.compact()
     assert life.snapshot() == before
+
+
+def test_what_the_trace_costs_in_a_commit() -> None:
+    group = "p=a/.00000007-5949-550e-9edb-b4e125d9b82a-0"
+    many = [
+        CarryOver(f"{group}_20261122103837501.log.{n}_199-4711-815", f"{group}_20261122095114031.log.{n}_199-42-7")
+        for n in range(1_000)
+    ]
+    text = encode_carried_over(many)
+    assert len(json.dumps(text)) < 200 * len(many)
+    assert decode_carried_over(text, "t") == {one.link: one.target for one in many}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"..": []}', '{"p": [{"symlink": "a/b", "target": "c"}]}', '{"p": [{"symlink": "a"}]}']
+)
+def test_a_trace_that_no_commit_of_ours_has(text: str) -> None:
+    with pytest.raises(CorruptTable):
+        decode_carried_over(text, "t")
 
 
 def test_values() -> None:
