@@ -39,6 +39,7 @@ from hudi_assets.cli_table import (
 )
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.compaction.beside_others import refuse_short_query_time
+from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.settings.config import AUTO, HUDI
@@ -124,7 +125,7 @@ def plan(
     elif isinstance(found, NoPlan):
         nothing_to_do(found.reason, as_json)
     else:
-        show_plan(found, "planned", as_json, unit=table.event_time_unit())
+        show_plan(found, "planned", as_json, unit=_unit(table))
 
 
 @app.command()
@@ -203,7 +204,7 @@ def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json
     if isinstance(found, NoPlan):
         show_nothing_to_do(found.reason, as_json, curve)
         raise typer.Exit(NOTHING_TO_DO)
-    show_plan(found, happened, as_json, dry_run=True, curve=curve, unit=table.event_time_unit())
+    show_plan(found, happened, as_json, dry_run=True, curve=curve, unit=_unit(table))
 
 
 def _more_due(table: HudiTable, threshold: str | None, data_latency: str | None) -> int:
@@ -212,6 +213,11 @@ def _more_due(table: HudiTable, threshold: str | None, data_latency: str | None)
         return 0
     found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=True)
     return len(found.operations) if isinstance(found, Plan) else 0
+
+
+def _unit(table: HudiTable) -> ColumnUnit | None:
+    """Hudi's strategies plan without event times: there the column may be missing."""
+    return table.event_time_unit() if table.config.compaction.by_event_time else None
 
 
 def _is_auto(table: HudiTable, data_latency: str | None) -> bool:

@@ -80,6 +80,16 @@ def test_a_unit_that_nobody_stated_is_shown_as_inferred(run: Callable[..., Answe
     assert run(*planned, "--json").json["event_time_unit"]["evidence"]
 
 
+def test_a_plan_of_hudis_strategies_needs_no_event_time_column(run: Callable[..., Answer], table: Path) -> None:
+    strategy = ("--set", "hoodie.compaction.strategy=UnBoundedCompactionStrategy")
+    trigger = ("--set", "hoodie.compact.inline.trigger.strategy=NUM_COMMITS")
+    often = ("--set", "hoodie.compact.inline.max.delta.commits=1")
+    set_property(table, "hoodie.payload.event.time.field", "gone")
+    answer = run("plan", table, *strategy, *trigger, *often, "--json")
+    assert answer.code == DONE
+    assert answer.json["event_time_unit"] is None
+
+
 def test_a_unit_that_the_values_contradict(run: Callable[..., Answer], table: Path) -> None:
     promise = run("freshness", table, "--event-time-unit", "us", "--json").json
     assert promise["freshness"] is None
