@@ -49,15 +49,35 @@ def winner(events: Iterable[Event]) -> Event | None:
     return current
 
 
+def winner_by_0_x(base: Event | None, logs: Iterable[Event]) -> Event | None:
+    """The same by Hudi 0.x's rules: the log's events first, and a delete that is left of them ends the base row."""
+    last: Event | None = None
+    for event in logs:
+        if (
+            last is None
+            or (last.value is None and event.value is not None)
+            or event.ord is None
+            or last.ord is None
+            or event.ord >= last.ord
+        ):
+            last = event
+    if last is None or base is None:
+        return last or base
+    assert base.ord is not None
+    return base if last.value is not None and last.ord is not None and base.ord > last.ord else last
+
+
 @dataclass
 class State:
     """What base files hold (one event a key), and every event in a log file, in log order."""
+
+    by_0_x: bool = False
 
     base: dict[str, Event] = field(default_factory=dict)
     logs: list[Event] = field(default_factory=list)
 
     def copy(self) -> State:
-        return State(dict(self.base), list(self.logs))
+        return State(self.by_0_x, dict(self.base), list(self.logs))
 
     def keep(self, wanted: Callable[[Event], bool]) -> None:
         """Forget all other events."""
@@ -68,9 +88,16 @@ class State:
         first = [self.base[key]] if key in self.base else []
         return first + [e for e in self.logs if e.key == key]
 
+    def winner(self, key: str, events: list[Event]) -> Event | None:
+        """Of these, that are some of the key's."""
+        if not self.by_0_x:
+            return winner(events)
+        base = self.base.get(key)
+        return winner_by_0_x(base, [e for e in events if e is not base])
+
     def snapshot(self) -> Shown:
         keys = self.base.keys() | {e.key for e in self.logs}
-        best = {key: winner(self.of_key(key)) for key in keys}
+        best = {key: self.winner(key, self.of_key(key)) for key in keys}
         return {key: e.shown for key, e in best.items() if e is not None and e.value is not None}
 
     def read_optimized(self) -> Shown:
@@ -100,7 +127,7 @@ class Merge:
                 remaining.setdefault(event.group, []).append(-1 if event.ts is None else event.ts)
         for key in {e.key for e in state.logs if e.names & self.paths}:
             merged, above = self._split(state, key)
-            last = winner(merged)
+            last = state.winner(key, merged)
             group = (merged or above)[0].group
             if group not in self.residue:
                 continue
@@ -125,7 +152,7 @@ class Merge:
     def apply(self, state: State) -> None:
         keys = {e.key for e in state.logs if e.names & self.paths}
         for key in keys:
-            last = winner(self._split(state, key)[0])
+            last = state.winner(key, self._split(state, key)[0])
             state.base.pop(key, None)
             if last is not None and last.value is not None:
                 moved = copy.copy(last)
@@ -145,16 +172,17 @@ class Oracle:
     """A table's whole history: its state after each instant.
 
     `past_instants`: a compaction's instant lies before writes that the table has when it is planned.
+    `by_0_x`: the table is merged by Hudi 0.x's rules.
     """
 
-    def __init__(self, *, by_event_time: bool, past_instants: bool = False) -> None:
+    def __init__(self, *, by_event_time: bool, past_instants: bool = False, by_0_x: bool = False) -> None:
         self.by_event_time = by_event_time
         self.past_instants = past_instants
         self.writes: dict[str, list[Event]] = {}
         self.loads: dict[str, list[Event]] = {}
         self.merges: dict[str, Merge] = {}
         self.completions: dict[str, str] = {}
-        self.now = State()
+        self.now = State(by_0_x)
         self.states: dict[str, State] = {}
         self.planned: dict[str, State] = {}
         self.unmerged: dict[str, State] = {}
@@ -212,7 +240,7 @@ class Oracle:
     def _retold(self, end: str = "~") -> State:
         """All writes and merges that were completed by `end`, told once more."""
         done = sorted(i for i in self.writes if self.completions[i] <= end)
-        state = State({}, [event for instant in done for event in self.writes[instant]])
+        state = State(self.now.by_0_x, {}, [event for instant in done for event in self.writes[instant]])
         for instant, events in self.loads.items():
             if self.completions[instant] <= end:
                 self._load(state, events)

@@ -15,6 +15,7 @@ import fastavro
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable, NoPlan, Plan
+from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.writing.keys import bucket_ids
 from tests.local_session import Frame, LocalSession
@@ -53,6 +54,7 @@ class Variant:
     partitioned: bool = True
     version: int = 6
     deletes_at_commit: bool = False
+    by_0_x: bool = False
 
     @property
     def past_instants(self) -> bool:
@@ -86,6 +88,7 @@ class TableUnderTest:
             data_latency=LATENCY_MS,
             log_block_format=variant.block_format,
             table_version=variant.version,
+            merge_mode=MergeMode.EVENT_TIME_ORDERING_0X if variant.by_0_x else MergeMode.EVENT_TIME_ORDERING,
         )
         properties = self.path / ".hoodie/hoodie.properties"
         own = {
@@ -99,7 +102,9 @@ class TableUnderTest:
             **({"hudi_assets.query.grace": "0s"} if variant.past_instants else {}),
         }
         properties.write_text(properties.read_text() + "".join(f"{k}={v}\n" for k, v in own.items()))
-        self.oracle = Oracle(by_event_time=variant.ordering == "ts", past_instants=variant.past_instants)
+        self.oracle = Oracle(
+            by_event_time=variant.ordering == "ts", past_instants=variant.past_instants, by_0_x=variant.by_0_x
+        )
 
     def open(self, storage: Storage | None = None) -> HudiTable:
         opened = HudiTable.open(str(self.path))

@@ -527,6 +527,7 @@ VARIANTS = {
     "residue log": Variant(services="ours"),
     "residue log, seq orders": Variant(ordering="seq", services="ours"),
     "exact split": Variant(services="ours", exact=True),
+    "by 0.x's rules": Variant(by_0_x=True),
     "deletes at their commit": Variant(deletes_at_commit=True),
     "version 9": Variant(version=9),
     "version 9, seq orders": Variant(ordering="seq", block_format="avro", version=9),

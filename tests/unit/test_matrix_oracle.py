@@ -88,3 +88,27 @@ def test_buckets_are_java_s() -> None:
     # "abc".hashCode() is 96354 in Java, and List.of("abc").hashCode() 31 more.
     assert bucket("abc", 1000) == 385
     assert {bucket(f"k{n}", 2) for n in range(4)} == {0, 1}
+
+
+def test_by_the_rules_of_0_x_a_delete_block_is_compared_with_log_records_alone() -> None:
+    base = [event("1", key, 5) for key in "abcde"]
+    writes = [
+        ("1", base),
+        (
+            "2",
+            [
+                event("2", "a", 4, Op.TOMBSTONE),
+                event("2", "b", 4, Op.DELETED_ROW),
+                event("2", "c", 6),
+                event("2", "d", 6),
+            ],
+        ),
+        ("3", [event("3", "c", 5, Op.TOMBSTONE), event("3", "d", 9, Op.TOMBSTONE), event("3", "e", 0, Op.DELETE)]),
+        ("4", [event("4", "d", 7), event("4", "e", 4), event("4", "a", 3)]),
+    ]
+    oracle, other = table(*writes), table(*writes)
+    oracle.by_0_x = True
+    # The late delete of a ends the base row; after it, and after that of e, the base row is compared and is back.
+    assert shown(oracle.snapshot("3")) == {"b": "b@1", "c": "c@2"}
+    assert shown(oracle.snapshot()) == {"a": "a@1", "b": "b@1", "c": "c@2", "d": "d@4", "e": "e@1"}
+    assert shown(other.snapshot()) == {"a": "a@1", "b": "b@1", "c": "c@2", "e": "e@4"}

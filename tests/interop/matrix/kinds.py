@@ -25,6 +25,11 @@ class Kind:
         return self.version >= 8
 
     @property
+    def by_0_x(self) -> bool:
+        """True where a table that Hudi made is merged by the rules of 0.x."""
+        return self.release == "0.15.0"
+
+    @property
     def readers(self) -> tuple[str, ...]:
         """The releases of Apache Hudi that read it right.
 

@@ -2,7 +2,8 @@
 
 No line of an engine decides here. An event is a row or a delete of one key by one commit; a compaction says which
 commits' log files it merged in which file group. Event-time ordering: the greater event time wins, of equal ones the
-later; a delete without an event time ends all that came before it. A merge forgets deletes.
+later; a delete without an event time ends all that came before it. A merge forgets deletes. Hudi 0.x merges log records
+first, and compares none of them with a delete block's delete (docs/merge.md): `by_0_x`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ FIRST = "000"  # before every instant, in a form that all releases take
 
 class Op(StrEnum):
     UPSERT = "upsert"
-    TOMBSTONE = "tombstone"  # a delete that has an event time
+    TOMBSTONE = "tombstone"  # a delete that has an event time, in a delete block
+    DELETED_ROW = "deleted row"  # the same, as a row that says so
     DELETE = "delete"  # a delete that ends all that came before it
 
 
@@ -54,10 +56,26 @@ def winner(events: Iterable[Event]) -> Event | None:
     return current
 
 
+def winner_by_0_x(base: Event | None, logs: Iterable[Event]) -> Event | None:
+    """The same as Hudi 0.x has it: what is left of the log records is compared with the base row."""
+    last: Event | None = None
+    for event in logs:
+        compared = last is not None and event.op is not Op.DELETE
+        if event.op in (Op.UPSERT, Op.DELETED_ROW):
+            compared = compared and last.op in (Op.UPSERT, Op.DELETED_ROW)  # type: ignore[union-attr]
+        if not compared or event.time >= last.time:  # type: ignore[union-attr]
+            last = event
+    if last is None or base is None:
+        return last or base
+    is_row = last.op in (Op.UPSERT, Op.DELETED_ROW)
+    return base if is_row and base.time > last.time else last
+
+
 @dataclass
 class State:
     """A table at one moment: per key the event in its base file, and those in log files, in log order."""
 
+    by_0_x: bool = False
     base: dict[tuple[Group, str], Event] = field(default_factory=dict)
     logs: list[Event] = field(default_factory=list)
 
@@ -68,13 +86,17 @@ class State:
             else:
                 self.logs.append(event)
 
+    def winner(self, base: Event | None, logs: list[Event]) -> Event | None:
+        if self.by_0_x:
+            return winner_by_0_x(base, logs)
+        return winner(logs if base is None else [base, *logs])
+
     def merge(self, compaction: Compaction) -> None:
         for group, commits in compaction.merged.items():
             merged = [e for e in self.logs if e.group == group and e.commit in commits]
             self.logs = [e for e in self.logs if not (e.group == group and e.commit in commits)]
             for key in {e.key for e in merged}:
-                before = [self.base.pop((group, key))] if (group, key) in self.base else []
-                last = winner(before + [e for e in merged if e.key == key])
+                last = self.winner(self.base.pop((group, key), None), [e for e in merged if e.key == key])
                 if last is not None and last.op is Op.UPSERT:
                     self.base[group, key] = last
 
@@ -84,8 +106,8 @@ class State:
     def snapshot(self) -> Shown:
         found = {}
         for group, key in self.base.keys() | {(e.group, e.key) for e in self.logs}:
-            in_base = [self.base[group, key]] if (group, key) in self.base else []
-            last = winner(in_base + [e for e in self.logs if (e.group, e.key) == (group, key)])
+            in_logs = [e for e in self.logs if (e.group, e.key) == (group, key)]
+            last = self.winner(self.base.get((group, key)), in_logs)
             if last is not None and last.op is Op.UPSERT:
                 found[group[0], key] = last.values
         return found
@@ -100,6 +122,7 @@ class Oracle:
     compactions: list[Compaction] = field(default_factory=list)
     completions: dict[str, str] = field(default_factory=dict)
     writes: list[str] = field(default_factory=list)
+    by_0_x: bool = False
 
     # -- what happened ----------------------------------------------------------------------------
 
@@ -127,7 +150,7 @@ class Oracle:
         return sorted([*self.writes, *(c.instant for c in self.compactions)])
 
     def state(self, as_of: str | None = None) -> State:
-        state = State()
+        state = State(self.by_0_x)
         compactions = {c.instant: c for c in self.compactions}
         for instant in self.instants():
             if as_of is not None and instant > as_of:
@@ -163,6 +186,7 @@ class Oracle:
             self.into_base,
             [c for c in self.compactions if c.instant in known],
             writes=[c for c in self.writes if c in known],
+            by_0_x=self.by_0_x,
         ).snapshot()
         inside = set(self.commits_in(begin, end))
         return {key: row for key, row in state.items() if row["_hoodie_commit_time"] in inside}
@@ -171,6 +195,6 @@ class Oracle:
         """What Apache Hudi's incremental query may show beside: rows that win among the range's own events only."""
         inside = set(self.commits_in(begin, end))
         mine = [e for e in self.events if e.commit in inside]
-        alone = State()
+        alone = State(self.by_0_x)
         alone.write(mine, frozenset())
         return {key: row for key, row in alone.snapshot().items() if key not in self.incremental(begin, end)}

@@ -94,6 +94,13 @@ class Subject:
 
     # -- what Hudi does ---------------------------------------------------------------------------
 
+    def __post_init__(self) -> None:
+        self.oracle.by_0_x = self.kind.by_0_x and not (self._properties.exists() and self.is_ours)
+
+    @property
+    def _properties(self) -> Path:
+        return self.path / ".hoodie/hoodie.properties"
+
     @property
     def writer(self) -> Hudi:
         return self.hudi(self.kind.release)
@@ -178,9 +185,10 @@ class Subject:
 
     @property
     def is_ours(self) -> bool:
-        return b"hudi_assets.event.time.unit" in (self.path / ".hoodie/hoodie.properties").read_bytes()
+        return b"hudi_assets.event.time.unit" in self._properties.read_bytes()
 
     def create(self) -> HudiTable:
+        self.oracle.by_0_x = False
         return HudiTable.create(
             str(self.path),
             SCHEMA,
@@ -264,7 +272,10 @@ class Subject:
             return None
         commit = new[0].requested
         self._completes(commit)
-        events = [self._event(commit, values, deletes) for values in self._with_meta(data, commit).to_pylist()]
+        # Hudi, which puts inserts into base files, writes a row that says it is a delete into a delete block.
+        deleted = deletes or (Op.TOMBSTONE if inserts_into_base else Op.DELETED_ROW)
+        rows = self._with_meta(data, commit).to_pylist()
+        events = [self._event(values, deleted, every=deletes is not None) for values in rows]
         shown = plain(self._with_meta(data, commit))
         told = [
             Event(commit, op, group, key, time, shown[group[0], key] if op is Op.UPSERT else {})
@@ -273,8 +284,8 @@ class Subject:
         self.oracle.wrote(commit, told, inserts_into_base=inserts_into_base)
         return commit
 
-    def _event(self, commit: str, values: Mapping[str, Any], deletes: Op | None) -> tuple[Op, Group, str, int]:
-        op = deletes or (Op.TOMBSTONE if values["_hoodie_is_deleted"] else Op.UPSERT)
+    def _event(self, values: Mapping[str, Any], deleted: Op, *, every: bool) -> tuple[Op, Group, str, int]:
+        op = deleted if every or values["_hoodie_is_deleted"] else Op.UPSERT
         group = (values["_hoodie_partition_path"], bucket(values["id"], self.shape.buckets))
         return op, group, values["id"], values["ts"]
 
