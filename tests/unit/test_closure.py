@@ -74,6 +74,7 @@ def deleting(low: int | None, high: int | None) -> LogSummary:
         ([log(1, 5), log(4, 9), deleting(6, 7)], [True, False, False], [True, False, False]),
         # A row that is due after a remaining delete would be the base row that it ends.
         ([deleting(5, 6), log(1, 2)], [False, True], [True, True]),
+        ([deleting(5, 6), log(2, 2)], [False, True], [True, True]),
     ],
 )
 def test_deletes_as_hudi_0_x_merges_them(logs: list[LogSummary], selected: list[bool], taken: list[bool]) -> None:

@@ -132,8 +132,8 @@ class Oracle:
         known = {e.group for e in self.events}
         self.writes.append(commit)
         self.into_base[commit] = frozenset({e.group for e in mine} - known) if inserts_into_base else frozenset()
-        # A delete of a key whose file group does not exist writes nothing.
-        self.events += [e for e in mine if e.op is Op.UPSERT or e.group in known]
+        # A delete of a key whose file group does not exist writes nothing; a row that says so does.
+        self.events += [e for e in mine if e.op in (Op.UPSERT, Op.DELETED_ROW) or e.group in known]
 
     def compacted(self, compaction: Compaction) -> None:
         self.compactions.append(compaction)
