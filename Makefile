@@ -43,8 +43,8 @@ run: setup
 	@$(ENV) python -m hudi_assets.demo --days $(DAYS) $(ARGS)
 
 ui: setup
+	@$(ENV) python -m hudi_assets.ui $(PORT)
 	@echo "Dagster's UI: http://127.0.0.1:$(PORT)   (Ctrl-C ends it)"
-	@$(ENV) python -c 'from hudi_assets import driver, home; driver.prepare_instance(home.dagster_home())'
 	@$(ENV) dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 # spark-sql on the catalog in which the views stand. ARGS='-e "SHOW TBLPROPERTIES flights_ro"' for one statement.

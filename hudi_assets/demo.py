@@ -29,9 +29,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from hudi_assets.cli_errors import problem_of
 from hudi_assets.driver import Driver, Tick
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.event_time.units import duration, iso
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.flights.replayed import store_window, stored_window, window_hours
@@ -358,8 +358,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Timeout:
         console.print(f"Another replay is at work in {home()}.", style="red")
         return 1
-    except (DemoFailed, HudiAssetsError, ValueError) as error:
-        console.print(str(error), style="red", soft_wrap=True, highlight=False)
+    except Exception as error:
+        problem = error if isinstance(error, DemoFailed | ValueError) else problem_of(error)
+        if problem is None:
+            raise
+        console.print(str(problem), style="red", soft_wrap=True, highlight=False)
         return 1
     (home() / "last-run.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
     show(summary, console)

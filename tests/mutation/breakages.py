@@ -1076,6 +1076,13 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     # -- the machine
     Breakage(
+        "Dagster is started on a port that is taken",
+        "hudi_assets/ui.py",
+        "            probe.bind((HOST, int(text)))\n",
+        "            pass\n",
+        ("tests/unit/test_ui_port.py",),
+    ),
+    Breakage(
         "the Python that a user's environment names runs a local session's workers",
         f"{_ENGINE}/spark.py",
         """    if (context.master or "").startswith("local"):
