@@ -208,6 +208,8 @@ def show_plan(
     OUT.print(grid, markup=False)
     if len(plan.operations) > _SHOWN_OPERATIONS:
         print_text(f"… and {len(plan.operations) - _SHOWN_OPERATIONS} more (--json shows all)")
+    if plan.is_first_of_several:
+        print_text(f"{iso(plan.asked_for)} takes more plans than this one: compact makes them all.")
     print_query_time(plan)
     _print_curve(curve)
 
@@ -268,6 +270,7 @@ def _plan_json(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
     return {
         "instant": plan.instant,
         "threshold": iso(plan.claims),
+        "asked_for": iso(plan.asked_for),
         "strategy": plan.strategy,
         "dry_run": dry_run,
         **query_time_json(plan),

@@ -148,7 +148,8 @@ def _threshold_metadata(plan: Plan) -> Metadata:
     """A plan of Hudi's strategies has no threshold."""
     if plan.claims is None:
         return {"threshold": "none"}
-    return {"threshold": iso(plan.claims), "threshold_ms": plan.claims}
+    asked = {"threshold_asked_for": iso(plan.asked_for)} if plan.is_first_of_several else {}
+    return {"threshold": iso(plan.claims), "threshold_ms": plan.claims, **asked}
 
 
 def _query_time_metadata(plan: Plan) -> Metadata:

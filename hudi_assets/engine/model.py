@@ -220,6 +220,7 @@ class Plan:
 
     `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations. `query_time` is
     known where a plan is made, not where it is read back; None too where no other engine cleans what it replaces.
+    So is `asked_for`, the threshold that was asked for: more than `claims` where that takes further plans.
     """
 
     instant: str
@@ -228,6 +229,12 @@ class Plan:
     strategy: str
     extra_metadata: Mapping[str, str]
     query_time: QueryTime | None = field(default=None, compare=False)
+    asked_for: int | None = field(default=None, compare=False)
+
+    @property
+    def is_first_of_several(self) -> bool:
+        """Whether the threshold that was asked for takes more plans than this one."""
+        return self.asked_for is not None and self.asked_for != self.claims
 
     @property
     def claims(self) -> int | None:

@@ -104,6 +104,20 @@ def test_once_is_one_compaction(run: Callable[..., Answer], session: LocalSessio
     assert table.freshness().threshold == int((START + timedelta(hours=6)).timestamp() * 1000)
 
 
+def test_a_plan_says_that_the_threshold_takes_more(
+    run: Callable[..., Answer], session: LocalSession, tmp_path: Path
+) -> None:
+    table = make(tmp_path / "t", session, 9)
+    for command in ("plan", "compact"):
+        shown = run(command, table.path, "--threshold", SPLIT, *LIVE, "--dry-run")
+        assert f"{SPLIT} takes more plans than this one: compact makes them all." in shown.out.splitlines()
+        found = run(command, table.path, "--threshold", SPLIT, *LIVE, "--dry-run", "--json").json
+        assert found["threshold"] < found["asked_for"] == SPLIT
+    run("compact", table.path, "--threshold", SPLIT, *LIVE, "--once")
+    last = run("plan", table.path, "--threshold", SPLIT, *LIVE)
+    assert "takes more plans" not in last.out
+
+
 def test_a_pending_plan_is_executed_alone(run: Callable[..., Answer], session: LocalSession, tmp_path: Path) -> None:
     table = make(tmp_path / "t", session, 9)
     planned = run("plan", table.path, "--threshold", SPLIT, *LIVE, "--json").json

@@ -1074,6 +1074,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         "None",
         SERIES,
     ),
+    Breakage(
+        "a plan passes for all that was asked for",
+        f"{_ENGINE}/model.py",
+        "return self.asked_for is not None and self.asked_for != self.claims",
+        "return False",
+        SERIES,
+    ),
     # -- the machine
     Breakage(
         "Dagster is started on a port that is taken",

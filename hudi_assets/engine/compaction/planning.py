@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_assets.engine.collector import no_collecting
 from hudi_assets.engine.compaction import strategy, triggers
@@ -176,7 +176,8 @@ class CompactionPlanner:
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
             chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
-            chosen = settled_with_others(state, chosen)
+            asked_for = threshold if settings.by_event_time else None
+            chosen = replace(settled_with_others(state, chosen), asked_for=asked_for)
             check_room(state, chosen)
         return chosen, now if self.layout.carries_logs_over else ""
 
