@@ -145,6 +145,19 @@ def test_text_of_digits_is_no_time(session: LocalSession, tmp_path: Path) -> Non
     assert "'1712010112345' is not an ISO-8601 event time" in (promise.reason or "")
 
 
+def test_a_plan_by_a_unit_that_nobody_can_tell_any_more(session: LocalSession, tmp_path: Path) -> None:
+    others(tmp_path / "t", session, [SECOND * 1_000_000])
+    table, stated = opened(tmp_path / "t"), opened(tmp_path / "t", **{UNIT: "us"})
+    plan = table.plan_compaction()
+    assert isinstance(plan, Plan)
+    stated.upsert(session, session.rows([{"id": 7, "ts": SECOND * 1000}], SCHEMA))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"ts:us, but the values of column 'ts' look like") as refused:
+        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    assert "unit that it was planned with" in (refused.value.hint or "")
+    stated.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    assert table.pending_plan() is None
+
+
 # ------------------------------------------------------------------------------- stated
 
 

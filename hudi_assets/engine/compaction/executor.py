@@ -152,8 +152,9 @@ class CompactionExecutor:
         """The ranges that the commit states are believed later as those of the plan's event-time column."""
         planned = plan.extra_metadata.get(EVENT_TIME)
         if planned is not None and planned != state.event_time_tag:
+            problem = state.event_time_unit.problem or f"these settings by {state.event_time_tag}"
             raise InvalidInput(
-                f"The plan goes by the event times of {planned}, these settings by {state.event_time_tag}.",
+                f"The plan goes by the event times of {planned}, but {problem}.",
                 where=f"{self.storage.base} {plan.instant}",
                 hint="Execute it with the event-time field and unit that it was planned with.",
             )
