@@ -16,6 +16,7 @@ from hudi_assets.engine.event_time.units import Latency, to_micros
 from hudi_assets.engine.logs.summaries import event_time_columns
 from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
 from hudi_assets.engine.slices.missing import missing_files
+from hudi_assets.engine.slices.origins import carried_over_at
 from hudi_assets.engine.slices.orphans import Orphans
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
@@ -121,7 +122,7 @@ def carried_over(state: TableState) -> tuple[CarryOver, ...]:
     found = {c.link: c for plan in state.pending_plans for op in plan.operations for c in op.carried_over}
     current = {(s.partition, s.file_id): s.base_instant for s in state.view.latest}
     for instant in sorted(set(current.values())):
-        for link, target in state.origins.at(instant).items():
+        for link, target in carried_over_at(state, instant).items():
             log = state.layout.parse_log_file(FileInfo(link, 0), link.rpartition("/")[0])
             if log is not None and current.get((log.partition, log.file_id)) == instant:
                 found[link] = CarryOver(link, target)

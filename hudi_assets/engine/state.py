@@ -24,7 +24,6 @@ from hudi_assets.engine.schema.schema_on_read import schema_on_read
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.slices.file_view import FileView, GroupKey, build_view
 from hudi_assets.engine.slices.listing import DataFiles, parse, walk
-from hudi_assets.engine.slices.origins import Origins
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
@@ -337,9 +336,9 @@ class TableState:
         return tuple(log for slice_ in self.view.latest for log in slice_.log_files)
 
     @cached_property
-    def origins(self) -> Origins:
-        """Where the bytes of carried-over log files first were written."""
-        return Origins(self)
+    def traces(self) -> dict[str, Mapping[str, str]]:
+        """Compaction → link → target, of those that `slices.origins` was asked for."""
+        return {}
 
     # -- event times ------------------------------------------------------------------------------
 

@@ -581,7 +581,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a carried-over log file's target is the link before",
         f"{_ENGINE}/compaction/planning.py",
-        "functools.partial(self.layout.carry_over, original_of=state.origins.of)",
+        "functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state))",
         "self.layout.carry_over",
         LINKS,
     ),

@@ -32,6 +32,7 @@ from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.settings.config import TableConfig
 from hudi_assets.engine.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.slices.missing import refuse_missing_inputs
+from hudi_assets.engine.slices.origins import origin_of
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.attempts import publish
@@ -226,7 +227,7 @@ class CompactionExecutor:
         """What the plan carries over, each with its first original: a plan may have been made before it was stated."""
         logs = {log.path: log for log in state.remaining_logs}
         carried = (c for op in plan.operations for c in op.carried_over)
-        return [c._replace(target=state.origins.of(logs[c.target])) if c.target in logs else c for c in carried]
+        return [c._replace(target=origin_of(state, logs[c.target])) if c.target in logs else c for c in carried]
 
     def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
         """Commit metadata: per group a stat for its residue log and each carried-over log, then the base file's last.

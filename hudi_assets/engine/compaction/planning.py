@@ -38,6 +38,7 @@ from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
 from hudi_assets.engine.settings.config import HUDI, WRITERS, TableConfig
 from hudi_assets.engine.slices.base_times import BaseTimes
 from hudi_assets.engine.slices.missing import refuse_missing
+from hudi_assets.engine.slices.origins import origin_of
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
@@ -170,7 +171,7 @@ class CompactionPlanner:
             placement=placement,
             partitions=sorted(state.listing),
             base_file_size=settings.base_file_size,
-            carry_over=functools.partial(self.layout.carry_over, original_of=state.origins.of),
+            carry_over=functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state)),
             extra_metadata={WRITER: WRITER_NAME, **extra},
         )
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:

@@ -17,6 +17,7 @@ from hudi_assets.engine.event_time.summary import LogSummary, ScannedLog, from_j
 from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.logs.summaries import scan_summary
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
+from hudi_assets.engine.slices.origins import origin_of
 from hudi_assets.engine.storage import SCRATCH
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
@@ -258,7 +259,7 @@ def _origins(state: TableState) -> dict[str, dict[str, str]]:
     """Compaction → carried-over log file → where its bytes first were written, of the log files that remain."""
     found: dict[str, dict[str, str]] = {}
     for log in state.remaining_logs if state.layout.carries_logs_over else ():
-        if (origin := state.origins.of(log)) != log.path:
+        if (origin := origin_of(state, log)) != log.path:
             found.setdefault(log.base_instant, {})[log.path] = origin
     return found
 
