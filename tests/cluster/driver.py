@@ -39,12 +39,12 @@ SETTINGS = {
     "spark.executor.memory": "600m",
     "spark.executor.cores": "1",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": str(GROUPS),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executorEnv.PYTHONPATH": PROJECT,
-    "spark.pyspark.python": sys.executable,
     "spark.log.level": "ERROR",
 }
 
@@ -88,12 +88,16 @@ def files(table: HudiTable) -> list[str]:
     return sorted(file.path for found in listing.values() for file in found if not file.name.startswith(".hoodie"))
 
 
-def staged(table: HudiTable) -> int:
-    return sum(path.is_file() for path in Path(table.path, ".hoodie/.aux/hudi_assets/attempts").rglob("*"))
+def staged(table: HudiTable) -> set[str]:
+    folder = Path(table.path, ".hoodie/.aux/hudi_assets/attempts")
+    return {str(path) for path in folder.rglob("*") if path.is_file()}
 
 
-def after(table: HudiTable, what: str, instant: str, before: list[str]) -> None:
-    """Wait for the late attempt of an action, and say what it left. `before`: the files at the action's end."""
+def after(table: HudiTable, what: str, instant: str, before: list[str], left: set[str]) -> set[str]:
+    """Wait for the late attempt of an action, say what it left, and give that.
+
+    `before`: the files at the action's end; `left`: what the attempt of the action before had left.
+    """
     said = Path(f"{table.path}.late", instant)
     end = time.monotonic() + WAIT_S
     while not said.exists() and time.monotonic() < end:
@@ -102,13 +106,16 @@ def after(table: HudiTable, what: str, instant: str, before: list[str]) -> None:
         "action": what,
         "attempt": said.read_text() if said.exists() else "never ended",
         "new_files": sorted({*files(table)} - {*before}),
-        "staged": staged(table),
+        "staged": len(now := staged(table)),
+        "left_of_before": len(left & now),
         "found": sorted({finding.kind for finding in table.validate()}),
     }
     print(json.dumps(line), flush=True)
+    return now
 
 
 def main(master: str, path: str, version: int, compactions: int) -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.Builder().appName("speculation").master(master)
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
@@ -126,26 +133,25 @@ def main(master: str, path: str, version: int, compactions: int) -> None:
         data_latency="1s",
         table_version=version,
     )
+    left: set[str] = set()
     for number in range(compactions):
         for _ in range(2):
             wrote = table.upsert(spark, rows(spark, number * 500, 2_000)).instant
             assert wrote is not None
-            # What the attempt of the action before has left is gone.
-            print(json.dumps({"action": "next", "staged": staged(table), "at": wrote}), flush=True)
-            after(table, "upsert", wrote, files(table))
+            left = after(table, "upsert", wrote, files(table), left)
         plan = table.plan_compaction()
         assert isinstance(plan, Plan), plan
         assert len(plan.operations) == GROUPS
         table.execute_compaction(spark, plan.instant)
-        after(table, "compaction", plan.instant, files(table))
-    print(json.dumps({"action": "recover", "done": table.recover(), "staged": staged(table)}), flush=True)
+        left = after(table, "compaction", plan.instant, files(table), left)
+    table.recover()
     last = {
         "action": "end",
         "rows": table.snapshot(spark).count(),
         "read_optimized": table.read_optimized(spark).count(),
         "expected": 2_000 + (compactions - 1) * 500,
         "found": [finding.kind for finding in table.validate()],
-        "staged": staged(table),
+        "staged": len(staged(table)),
     }
     print(json.dumps(last), flush=True)
     spark.stop()
