@@ -43,6 +43,7 @@ COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.sta
 PLANS: Final = Kept[Plan](
     500_000, lambda plan: 1 + sum(1 + len(op.log_files) + len(op.carried_over) for op in plan.operations)
 )
+_STAT_BYTES: Final = 500  # about what one takes in a commit's file
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,12 @@ class TableState:
     def _read_commit(self, instant: Instant) -> CommitMetadata:
         path = f"{self.layout.timeline_folder}/{instant.file_name}"
 
+        def decode_all(data: bytes) -> CommitMetadata:
+            with no_collecting(len(data) // _STAT_BYTES):
+                return self.layout.decode_commit(data, f"{self.storage.base}: {path}")
+
         def decode() -> CommitMetadata:
-            with no_collecting():
-                where = f"{self.storage.base}: {path}"
-                return self._read_listed(path, lambda data: self.layout.decode_commit(data, where))
+            return self._read_listed(path, decode_all)
 
         file = self.timeline_files.get(instant.file_name)
         return decode() if file is None else COMMITS.get((self.storage, self.layout), file, decode)
@@ -232,7 +235,9 @@ class TableState:
     @cached_property
     def data_files(self) -> DataFiles:
         """Partition → its log and base files, committed or not."""
-        return parse(self.listing, self.layout)
+        listing = self.listing
+        with no_collecting(sum(map(len, listing.values()))):
+            return parse(listing, self.layout)
 
     @cached_property
     def broken_links(self) -> tuple[FileInfo, ...]:

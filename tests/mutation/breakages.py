@@ -1190,6 +1190,21 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        except ZeroDivisionError as error:\n            raise Conflict(",
         ("tests/unit/test_timeline_in_motion.py",),
     ),
+    # -- the process that plans and looks
+    Breakage(
+        "a look puts the host's young garbage into the oldest generation",
+        f"{_ENGINE}/collector.py",
+        "        yield\n        return\n",
+        "        yield\n        gc.freeze()\n        gc.unfreeze()\n        return\n",
+        ("tests/dagster/test_code_server.py",),
+    ),
+    Breakage(
+        "a plan over many files puts the host's young garbage into the oldest generation",
+        f"{_ENGINE}/collector.py",
+        "    finally:\n        gc.enable()\n",
+        "    finally:\n        gc.freeze()\n        gc.unfreeze()\n        gc.enable()\n",
+        ("tests/unit/test_collector.py",),
+    ),
     # -- the tests themselves
     Breakage(
         "the first red suite ends make test",

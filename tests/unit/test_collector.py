@@ -1,13 +1,17 @@
-"""The cyclic garbage collector is kept off what lives on, and is afterwards as it was."""
+"""The cyclic garbage collector is put off while many values are made, and nothing else is done to it."""
 
 from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from hudi_assets.engine.collector import no_collecting
+
+MANY = 1_000_000
 
 
 class Node:
@@ -17,43 +21,71 @@ class Node:
         self.itself = self
 
 
-@pytest.fixture
-def collector() -> object:
-    yield gc.enable()
-    gc.unfreeze()
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    gc.collect()
+    yield
     gc.enable()
 
 
-@pytest.mark.usefixtures("collector")
-def test_what_was_made_is_not_young_any_more_and_garbage_of_it_is_found_later() -> None:
-    with no_collecting():
-        assert not gc.isenabled()
+@pytest.mark.parametrize("values", [0, MANY])
+def test_nothing_gets_older_than_it_is(values: int) -> None:
+    with no_collecting(values):
         kept, lost = Node(), Node()
-    young = {id(value) for value in gc.get_objects(generation=0)}
-    assert id(kept) not in young
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
+    assert not {id(kept), id(lost)} & {id(value) for value in gc.get_objects(generation=2)}
     seen = weakref.ref(lost)
     del lost
-    gc.collect()
+    gc.collect(1)  # the young ones
     assert seen() is None
     assert kept.itself is kept
 
 
-@pytest.mark.usefixtures("collector")
+def test_it_is_off_only_for_many_values() -> None:
+    with no_collecting(10):
+        assert gc.isenabled()
+    with no_collecting(MANY):
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
 def test_one_within_another_leaves_the_collector_to_the_outer_one() -> None:
-    with no_collecting():
-        with no_collecting():
+    with no_collecting(MANY):
+        with no_collecting(MANY):
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-@pytest.mark.usefixtures("collector")
+def test_threads_that_overlap_leave_it_on() -> None:
+    """The first one in is not kept waiting by the second: else the collector might never run."""
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(no_collecting(MANY))
+    second.enter_context(no_collecting(MANY))
+    first.close()
+    assert gc.isenabled()
+    second.close()
+    assert gc.isenabled()
+
+
+def test_where_the_program_has_it_off_it_stays_off() -> None:
+    gc.disable()
+    with no_collecting(MANY):
+        pass
+    assert not gc.isenabled()
+
+
+def test_an_error_leaves_it_on() -> None:
+    with pytest.raises(ValueError, match="damaged"), no_collecting(MANY):
+        raise ValueError("damaged")
+    assert gc.isenabled()
+
+
 def test_what_the_program_froze_stays_frozen() -> None:
     gc.freeze()
-    frozen = gc.get_freeze_count()
-    with no_collecting():
-        pass
-    assert gc.get_freeze_count() == frozen > 0
-    assert gc.isenabled()
+    try:
+        frozen = gc.get_freeze_count()
+        with no_collecting(MANY):
+            pass
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()

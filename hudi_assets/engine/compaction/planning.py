@@ -130,12 +130,6 @@ class CompactionPlanner:
 
         On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
         """
-        with no_collecting():
-            return self._choose_now(state, threshold, latency, beside_writes=beside_writes)
-
-    def _choose_now(
-        self, state: TableState, threshold: int | None, latency: Latency | None, *, beside_writes: bool
-    ) -> tuple[Plan | NoPlan, str]:
         state.refuse_other_zone()
         refuse_missing(state)
         settings = self.config.compaction
@@ -165,15 +159,17 @@ class CompactionPlanner:
         extra = (
             {EVENT_TIME: state.event_time_tag, **plan_marks(self.config, self.layout)} if settings.by_event_time else {}
         )
-        chosen = strategy.plan(
-            state.view,
-            self._strategy(state, threshold, latency),
-            placement=placement,
-            partitions=sorted(state.listing),
-            base_file_size=settings.base_file_size,
-            carry_over=functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state)),
-            extra_metadata={WRITER: WRITER_NAME, **extra},
-        )
+        view, wanted = state.view, self._strategy(state, threshold, latency)
+        with no_collecting(len(state.remaining_logs)):
+            chosen = strategy.plan(
+                view,
+                wanted,
+                placement=placement,
+                partitions=sorted(state.listing),
+                base_file_size=settings.base_file_size,
+                carry_over=functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state)),
+                extra_metadata={WRITER: WRITER_NAME, **extra},
+            )
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
             chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
