@@ -41,6 +41,7 @@ def rows(hudi: Hudi, path: Path, query: str) -> int:
     return hudi.read(path, query, **fields).num_rows
 
 
+@pytest.mark.slow
 @RELEASES
 def test_a_commit_that_names_many_links(hudi: Hudi, life: Life) -> None:
     """10,000 carried-over log files: 1.8 MB of text in one value of the commit's extra metadata."""
