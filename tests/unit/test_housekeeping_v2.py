@@ -92,6 +92,8 @@ def crossing(life: Life) -> None:
     files = [*(life.path / TIMELINE).iterdir(), *life.path.glob("p=*/*")]
     for file in files:
         if compaction in file.name and "log" not in file.name:
+            if file.suffix == ".commit":  # it names the base files
+                file.write_bytes(file.read_bytes().replace(compaction.encode(), inside.encode()))
             file.rename(file.with_name(file.name.replace(compaction, inside)))
     [log] = [log for log in life.table.state().remaining_logs if log.base_instant == write]
     assert life.table.state().slice_instant(log) == inside
