@@ -23,6 +23,11 @@ _NAMES = ("Slices", "TaskRelation", "BaseFiles")  # each may use those before it
 _SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Seq` means a wider type
 
 
+def jvm_offset_ms(session: Any, at_ms: int) -> int:
+    """How far the default zone of the session's JVM is ahead of UTC at a time (both in ms)."""
+    return int(session._jvm.java.util.TimeZone.getDefault().getOffset(at_ms))
+
+
 def new(session: Any, name: str, *values: Any) -> Any | None:
     """A new object of one of the classes; None where it could not be compiled, or Spark is reached by Spark Connect."""
     try:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hudi_assets.engine.compaction.residue import RESIDUE
 from hudi_assets.engine.concurrency.lock import EXECUTE, table_lock, write_lock
@@ -18,6 +18,7 @@ from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput
 from hudi_assets.engine.layout.seam import Layout
 from hudi_assets.engine.model import Action, CompactionResult, OperationResult, Plan
 from hudi_assets.engine.settings.config import TableConfig
+from hudi_assets.engine.spark_java import jvm_offset_ms
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
@@ -153,8 +154,7 @@ def check_jvm_zone(session: SparkSession, config: TableConfig, now_ms: int, wher
     if config.states_utc:
         return
     zone = zone_of(config.timezone)
-    jvm: Any = session._jvm
-    offset_ms = int(jvm.java.util.TimeZone.getDefault().getOffset(now_ms))
+    offset_ms = jvm_offset_ms(session, now_ms)
     if offset_ms != zone.offset_ms(now_ms):
         raise InvalidInput(
             f"The table's instants are in {zone.described(now_ms)}; the Spark session's JVM, in which Hudi would "
