@@ -1,5 +1,6 @@
 """The engine: Apache Hudi merge-on-read tables with event-time compaction. Imports no Dagster."""
 
+from hudi_assets.engine.compaction.series import CompactionSeries
 from hudi_assets.engine.errors import (
     Conflict,
     CorruptTable,
@@ -14,6 +15,7 @@ from hudi_assets.engine.table import HudiTable
 __all__ = [
     "CommitResult",
     "CompactionResult",
+    "CompactionSeries",
     "Conflict",
     "CorruptTable",
     "EnvironmentProblem",
