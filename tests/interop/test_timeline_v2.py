@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction.series import CompactionSeries
 from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.housekeeping.clean_state import read_savepoints
@@ -286,43 +284,6 @@ def test_hudis_cleaner_needs_what_we_say(path: Path, session: LocalSession, hudi
     enough, short = copied(path, "enough"), copied(path, "short")
     assert not hudi_clean(hudi_1_2, enough, policy, needed) & replaced
     assert hudi_clean(hudi_1_2, short, policy, needed - 1) >= replaced
-
-
-@pytest.mark.parametrize("retained", [10, 13])  # Hudi's default; and what leaves two more commits
-def test_first_contact(path: Path, session: LocalSession, hudi_1_2: Hudi, retained: int) -> None:
-    """A table by Hudi with its defaults, in one burst: the plan says how many commits queries have, and so it is.
-
-    What the compaction replaced goes with the last one of them, and every answer of Hudi stays right.
-    """
-    writer = Writer(hudi_1_2, path, 9)
-    cleans = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": str(retained)}
-    for _ in range(12):
-        writer.upsert(**cleans)
-    stated = {"hoodie.payload.event.time.field": "ts", "hudi_assets.event.time.unit": "ms"}
-    told = {} if retained == 10 else {"hoodie.cleaner.commits.retained": str(retained)}
-    table = HudiTable.open(str(path), settings={**stated, **told})
-    before = by_key(hudi_1_2.read(path, "snapshot"))
-    shown = table.plan_compaction(threshold=1_500, dry_run=True)
-    assert isinstance(shown, Plan)
-    assert shown.query_time is not None
-    assert shown.query_time.warning is not None
-    done = table.compact(session, threshold=1_500)  # type: ignore[arg-type]
-    assert isinstance(done, CompactionSeries)
-    assert (done.threshold, done.in_the_way) == (1_500, None)
-    assert not differences(before, by_key(hudi_1_2.read(path, "snapshot")))
-    replaced = {name for name in data_files(path) if f"_{writer.commits()[0][:17]}.log" in name}
-    assert replaced
-    found = re.search(r"with (\d+) more commit", shown.query_time.words)
-    assert found is not None
-    left = int(found[1])
-    assert left == (1 if retained == 10 else 2)
-    for number in range(1, left + 1):
-        assert replaced <= data_files(path)
-        writer.upsert(**cleans)
-        rows = by_key(hudi_1_2.read(path, "snapshot"))
-        assert {row["v"].partition(".")[0] for row in rows.values()} == {str(12 + number)}
-    assert not replaced & data_files(path)
-    assert table.validate() == ()
 
 
 # ------------------------------------------------------------------------------------ with a metadata table
