@@ -21,6 +21,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.attempts import FOLDER
 from hudi_assets.engine.timeline.markers import marked_files
 from scripts.hudi_rows import read_with_hudi_rs
 from tests.local_session import LocalSession, install
@@ -140,9 +141,10 @@ def _tear(path: Path, chance: random.Random) -> int:
     """Cut the log files of unfinished writes: their bytes never reached the disk. How many were cut."""
     cut = 0
     for instant in _unfinished(path):
-        for name in marked_files(LocalStorage(str(path)), instant):
-            file = path / name
-            if ".log." in name and file.exists():
+        named = [name for name in marked_files(LocalStorage(str(path)), instant) if ".log." in name]
+        # Most die before their files have names.
+        for file in (*(path / name for name in named), *(path / FOLDER / instant).glob("*")):
+            if file.exists() and file.stat().st_size:
                 os.truncate(file, chance.randrange(file.stat().st_size))
                 cut += 1
     return cut
