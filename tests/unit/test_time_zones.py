@@ -20,7 +20,7 @@ from hudi_assets.engine.compaction.hudi_executor import check_jvm_zone
 from hudi_assets.engine.compaction.placement import past_instant
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.metadata_table.policy import switch_off
-from hudi_assets.engine.model import Action, Instant, NoPlan, State
+from hudi_assets.engine.model import Action, Instant, NoPlan, Plan, State
 from hudi_assets.engine.settings.config import TIMELINE_ZONE
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.clock import next_instant
@@ -280,9 +280,10 @@ def test_what_hudi_writes_on_top_of_its_properties(head: str, expected: SavedBy 
 class Table:
     """A table whose instants are LOCAL. What is written by `writers` is as if their process were in that zone."""
 
-    def __init__(self, path: Path, session: LocalSession) -> None:
+    def __init__(self, path: Path, session: LocalSession, version: int = 6) -> None:
         self.path, self.session, self.number, self.ahead_ms = path, session, 0, 0
-        HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, data_latency="1h")
+        keys: Any = {"record_key": ["id"], "ordering_field": "ts", "buckets": 1, "table_version": version}
+        HudiTable.create(str(path), SCHEMA, data_latency="1h", **keys)
         self.head("")
 
     @property
@@ -310,7 +311,7 @@ class Table:
         return instant
 
     def age(self, instant: str, ms: int) -> None:
-        for file in (self.path / ".hoodie").glob(f"{instant}*"):
+        for file in (self.path / ".hoodie").rglob(f"{instant}*"):
             made = file.stat().st_mtime - ms / 1000
             os.utime(file, (made, made))
 
@@ -326,6 +327,29 @@ class Table:
 @pytest.fixture
 def table(tmp_path: Path, session: LocalSession) -> Table:
     return Table(tmp_path / "t", session)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_table_across_the_hour_that_comes_twice(tmp_path: Path, session: LocalSession, version: int) -> None:
+    """Another writer goes on in the first pass, at the offset that holds then, as Hudi would; ours waits."""
+    table, now = Table(tmp_path / "t", session, version), system_now_ms()
+    before = table.write(LOS_ANGELES, now - FIRST_PASS + HOUR)
+    with pytest.raises(Conflict, match="comes twice"):
+        table.write(LOS_ANGELES, now - FIRST_PASS)
+    theirs = table.write("Etc/GMT+7", now - FIRST_PASS)
+    assert before < theirs
+    with pytest.raises(Conflict, match="put back"):
+        table.write(LOS_ANGELES, now - SECOND_PASS)
+    after = table.write(LOS_ANGELES, now - SECOND_PASS - HOUR)
+    assert theirs < after
+    table.ahead_ms = SECOND_PASS + HOUR + MINUTE - now
+    ours = table.open(LOS_ANGELES)
+    plan = ours.plan_compaction(threshold=3)
+    assert isinstance(plan, Plan)
+    assert instant_ms(plan.instant, LOS_ANGELES) <= SECOND_PASS + HOUR + MINUTE + (system_now_ms() - now)
+    some: Any = session
+    ours.execute_compaction(some, plan.instant)
+    assert {row["id"] for row in ours.snapshot(some).rows()} == {1, 3, 5}  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("writers", "theirs"), [("Etc/GMT+8", "UTC-08:00"), (KOLKATA, "UTC+05:30")])
