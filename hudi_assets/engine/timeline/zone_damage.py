@@ -44,15 +44,16 @@ class Ahead:
     @property
     def way_out(self) -> str:
         """What can be done for the table."""
+        passed = f"{utc_text(self.passed_ms)}, when the writers' clock has passed it"
         if self.instant.action is Action.DELTA_COMMIT:
+            return f"Let nobody write or compact before {passed}."
+        if self.hidden:
+            # Hudi may have put them into the compaction's own slices: a rollback would take them along.
             return (
-                f"Let nobody write or compact before {utc_text(self.passed_ms)}, when the writers' clock has passed it."
+                "Do not roll it back: log files of those commits may be in its slices. Stop the writers' cleaner and "
+                f"compaction; from {passed}, write the rows of those commits once more, or restore a savepoint."
             )
-        return (
-            "Stop the writers' cleaner and compaction, and roll "
-            f"{self.instant.timestamp} back: what lies below it is shown again. Here that is possible from "
-            f"{utc_text(self.passed_ms)} on, when the writers' clock has passed it."
-        )
+        return f"Stop the writers until {passed}; or roll {self.instant.timestamp} back then, and compact again."
 
 
 def ahead_of_time(files: Sequence[tuple[Instant, int]], timezone: str, verdict: Verdict) -> list[Ahead]:

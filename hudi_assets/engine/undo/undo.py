@@ -204,6 +204,19 @@ class Undo:
         )
         return other.timestamp > target.timestamp and not independent
 
+    def _check_nothing_appended(self, state: TableState, compaction: Plan) -> None:
+        """Commits that lie below a compaction made ahead of the writers' clock are in its slices too."""
+        if not self.layout.carries_logs_over:
+            return  # log files are of their own commits, not of the slice's
+        for log in appended_logs(state, compaction):
+            committed = [i for i in block_instants(self.storage, log) if i in state.committed]
+            if committed:
+                raise self._refuse(
+                    f"Commit {min(committed)} wrote to the compaction's slice: {log.path}.",
+                    "Its rows would be lost; restore a savepoint instead.",
+                    compaction.instant,
+                )
+
     def _check_dead(self, target: Instant) -> None:
         """Another engine's unfinished write may be alive: only its owner's word, and no heartbeat, say otherwise."""
         beating = Heartbeats.of(self.storage, self.config, self.publisher.now_ms).is_alive(target.timestamp)
@@ -248,6 +261,7 @@ class Undo:
                     raise self._refuse(
                         f"What the compaction read was cleaned since: {path}.", "Restore a savepoint.", target.timestamp
                     )
+        self._check_nothing_appended(state, compaction)
         plan = plan_compaction_rollback(state, target)
         self._check_unplanned(state, target, plan)
         for savepoint in read_savepoints(state):
