@@ -112,6 +112,11 @@ def test_what_is_younger_is_not_below_an_instant_so_long_ago(zone: str, day: str
     assert instant_ago(now, ago, "UTC") == format_instant(now - ago, "UTC")
 
 
+def test_what_is_minutes_old_is_younger_than_an_hour_when_the_clock_is_put_back() -> None:
+    minutes_old = format_instant(SECOND_PASS - 5 * MINUTE, LOS_ANGELES)  # 01:05, and the hour began at 01:10
+    assert format_instant(SECOND_PASS - HOUR, LOS_ANGELES) > minutes_old >= instant_ago(SECOND_PASS, HOUR, LOS_ANGELES)
+
+
 @given(zone=st.sampled_from(ZONES), ms=st.integers(utc("2026-10-31"), utc("2026-11-02")), by=st.integers(1, 10**7))
 def test_moving_an_instant_keeps_the_order(zone: str, ms: int, by: int) -> None:
     instant = format_instant(ms, zone)
