@@ -17,6 +17,7 @@ from hudi_assets.engine.logs.codec import read_headers
 from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile
 from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.slices.orphans import Orphans
 from hudi_assets.engine.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
@@ -88,7 +89,10 @@ class Strays:
         name does not tell the delta commit, the headers are read of those unlisted that the timeline may know of.
         """
         logs = (file for file in self._files() if isinstance(file, LogFile))
-        return tuple(log for log in logs if self._is_young(log) and self._is_unlisted(log))
+        found = [log for log in logs if self._is_young(log) and self._is_unlisted(log)]
+        # What stands in a slice that was never begun is a dead planner's link.
+        orphans = frozenset(Orphans(self.state).paths) if found else frozenset()
+        return tuple(log for log in found if log.path not in orphans)
 
     def _is_young(self, log: LogFile) -> bool:
         """False where a log file was there before the timeline's start: its commit is archived."""
