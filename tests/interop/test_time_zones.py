@@ -5,11 +5,10 @@ We refuse by name before anything is written; told the zone, we compact, and eve
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,11 +17,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import Conflict, InvalidInput
+from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import instant_ms
-from hudi_assets.engine.timeline.publish import system_now_ms
 from scripts.hudi_client import Hudi
 from tests.local_session import LocalSession
 
@@ -205,130 +202,3 @@ def test_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     played(pair, release, version, path, session, monkeypatch)
-
-
-# ------------------------------------------------------------------------------------- daylight saving time
-
-FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
-
-
-class Shifted:
-    """Los Angeles at another time: Hudi's clock by libfaketime, ours as it is given, files as old as they would be."""
-
-    def __init__(self, path: Path, release: str, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.path, self.release, self.version, self.monkeypatch = path, release, version, monkeypatch
-        self.aged: dict[Path, float] = {}
-        self.offset_s = 0
-
-    @contextmanager
-    def at(self, moment: str) -> Iterator[Hudi]:
-        """A Hudi that starts at a time (UTC); our table's clock goes on from there too."""
-        self.offset_s = round(datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() - time.time())
-        with self.monkeypatch.context() as patch:
-            patch.setenv("TZ", "America/Los_Angeles")
-            patch.setenv("JAVA_HOME", str(self.java_home()))
-            with Hudi(self.release) as hudi:
-                patch.undo()
-                yield hudi
-        self.age()
-
-    def java_home(self) -> Path:
-        """A java whose clock is shifted. Only it: Python cannot sleep under libfaketime."""
-        real = Path(os.environ.get("JAVA_HOME", "/usr"), "bin/java")
-        java = self.path.parent / f"java{self.offset_s}/bin/java"
-        java.parent.mkdir(parents=True)
-        shift = f"LD_PRELOAD={FAKETIME} FAKETIME={self.offset_s:+d}s FAKETIME_DONT_FAKE_MONOTONIC=1"
-        java.write_text(f'#!/bin/sh\n{shift} exec {real} "$@"\n')
-        java.chmod(0o755)
-        return java.parent.parent
-
-    def age(self) -> None:
-        for file in self.path.rglob("*"):
-            made = file.stat().st_mtime
-            if file.is_file() and self.aged.get(file) != made:
-                os.utime(file, (made + self.offset_s, made + self.offset_s))
-                self.aged[file] = file.stat().st_mtime
-
-    def ours(self) -> HudiTable:
-        self.age()
-        storage = LocalStorage(str(self.path))
-        config = HudiTable.open(str(self.path), settings=SETTINGS).config
-        return HudiTable(storage, config, now_ms=lambda: system_now_ms() + self.offset_s * 1000)
-
-    def write(self, hudi: Hudi, number: int) -> None:
-        keys = [f"k{n}" for n in range(number, number + 6)]
-        rows = pa.table({"id": keys, "ts": [START + number * MINUTE] * 6, "v": [number] * 6})
-        hudi.write(self.path, rows, {**OPTIONS, "hoodie.write.table.version": self.version})
-
-    def answers(self, hudi: Hudi) -> dict[str, Rows]:
-        """Every answer of Hudi but the read-optimized one."""
-        asked: dict[str, dict[str, Any]] = {"snapshot": {}, "incremental": {"begin": "000", "end": None}}
-        instants = [
-            i for i, action, state in hudi.timeline(self.path) if (action, state) == ("deltacommit", "COMPLETED")
-        ]
-        found = {name: self.rows(hudi.read(self.path, name, **fields)) for name, fields in asked.items()}
-        return found | {i: self.rows(hudi.read(self.path, "time_travel", as_of=i)) for i in instants}
-
-    @staticmethod
-    def rows(table: pa.Table) -> Rows:
-        return dict(zip(table["id"].to_pylist(), table["v"].to_pylist(), strict=True))
-
-    def compact_unseen(self, hudi: Hudi, session: Any, minute: int) -> Plan:
-        """Compact; no answer of Hudi changes."""
-        before = self.answers(hudi)
-        plan = compacted(self.ours(), session, minute)
-        self.age()
-        after = self.answers(hudi)
-        assert {name: after[name] for name in before} == before
-        return plan
-
-
-@pytest.fixture(params=[("0.15.0", "6"), ("1.2.0", "9")], ids="-".join)
-def shifted(request: pytest.FixtureRequest, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shifted]:
-    if FAKETIME is None:
-        pytest.skip("libfaketime is not there: apt-get install faketime")
-    with in_zone("America/Los_Angeles", monkeypatch):
-        yield Shifted(path, *request.param, monkeypatch)
-
-
-@pytest.mark.slow
-def test_an_hour_that_comes_twice(shifted: Shifted, session: LocalSession) -> None:
-    with shifted.at("2026-11-01T07:50:00") as hudi:
-        for number in (0, 1, 2):
-            shifted.write(hudi, number)
-        shifted.compact_unseen(hudi, session, 1)
-    with shifted.at("2026-11-01T08:50:00") as hudi:
-        shifted.write(hudi, 3)
-        with pytest.raises(Conflict, match="comes twice"):
-            shifted.ours().plan_compaction(threshold=START + 2 * MINUTE)
-    with shifted.at("2026-11-01T09:10:00") as hudi:
-        shifted.write(hudi, 4)  # its instant lies below the one before
-        with pytest.raises(Conflict, match="put back"):
-            shifted.ours().plan_compaction(threshold=START + 2 * MINUTE)
-    with shifted.at("2026-11-01T10:05:00") as hudi:
-        shifted.write(hudi, 5)
-        shifted.compact_unseen(hudi, session, 4)
-        shifted.write(hudi, 6)
-        shifted.compact_unseen(hudi, session, 5)
-        before = shifted.answers(hudi)
-        assert before["snapshot"] == {f"k{n}": min(n, 6) for n in range(12)}
-        hudi.compaction(shifted.path, "run")
-        assert shifted.answers(hudi)["snapshot"] == before["snapshot"]
-    assert shifted.ours().validate() == ()
-
-
-@pytest.mark.slow
-def test_an_hour_that_is_missing(shifted: Shifted, session: LocalSession) -> None:
-    with shifted.at("2026-03-08T09:58:00") as hudi:
-        for number in (0, 1, 2):
-            shifted.write(hudi, number)
-    with shifted.at("2026-03-08T10:00:30") as hudi:  # 03:00:30 there
-        shifted.compact_unseen(hudi, session, 1)
-        shifted.write(hudi, 3)
-        shifted.compact_unseen(hudi, session, 2)
-        shifted.write(hudi, 4)
-        before = shifted.answers(hudi)
-        assert before["snapshot"] == {f"k{n}": min(n, 4) for n in range(10)}
-        hudi.compaction(shifted.path, "run")
-        assert shifted.answers(hudi)["snapshot"] == before["snapshot"]
-    assert shifted.ours().validate() == ()
