@@ -1312,4 +1312,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return order;",
         FILTERS,
     ),
+    # -- taking back
+    Breakage(
+        "a compaction is rolled back whose slice holds rows of a commit below it",
+        f"{_ENGINE}/undo/undo.py",
+        "        self._check_nothing_appended(state, compaction)\n        plan =",
+        "        plan =",
+        ZONES,
+    ),
 )

@@ -534,6 +534,27 @@ def test_what_happened_in_another_zone_is_found(table: Table, in_zone: Any) -> N
         assert "8 h 00 min ahead" in found[0].what
 
 
+def test_a_compaction_is_not_rolled_back_where_a_commit_below_it_wrote_to_its_slice(table: Table, in_zone: Any) -> None:
+    """As Hudi's writers do, whose clock has not reached the compaction's instant."""
+    in_zone("UTC")
+    table.write(None, HOUR)
+    opened = table.open()
+    plan = opened.plan_compaction(threshold=1)
+    assert isinstance(plan, Plan)
+    opened.execute_compaction(table.session, plan.instant)  # type: ignore[arg-type]
+    later = table.write(None)
+    below = moved_instant(plan.instant, -1)
+    for file in [file for file in table.path.rglob("*") if file.is_file() and ".aux" not in file.parts]:
+        if later in file.name or ".log." in file.name:
+            content = file.read_bytes().replace(later.encode(), below.encode())
+            file.unlink()
+            file.with_name(file.name.replace(later, below)).write_bytes(content)
+    before = table.tree()
+    with pytest.raises(InvalidInput, match=f"Commit {below} wrote to the compaction's slice"):
+        table.open().rollback(plan.instant)
+    assert table.tree() == before
+
+
 def test_switching_partitions_off_keeps_what_hudi_has_saved(table: Table) -> None:
     table.head(HEAD)
     switch_off(LocalStorage(str(table.path)), ("column_stats",))
