@@ -166,6 +166,9 @@ def test_a_commit_time_table_on_spark(spark: SparkSession, tmp_path: Path) -> No
     table.delete(spark, spark.createDataFrame([("b",)], "id string"), clock_time=at(100_000))
     assert shown(table.snapshot(spark).toArrow()) == {("a", 4, "3")}
     compact(table, spark, 9)  # type: ignore[arg-type]
+    # The delete has no event time: by the latency it happened at 99 s or later.
+    assert shown(table.read_optimized(spark).toArrow()) == {("a", 4, "3"), ("b", 2, "1")}
+    compact(table, spark, 99_000)  # type: ignore[arg-type]
     assert shown(table.read_optimized(spark).toArrow()) == {("a", 4, "3")}
 
 
