@@ -176,6 +176,11 @@ def test_an_exact_split_lets_no_record_above_the_threshold_in(
     assert read_optimized(table, session) == {("a", 3, "2"), ("b", 2, "2"), ("f", 4, "3")}
     assert table.freshness().freshness == 7
     compact(table, session, 9)
+    assert snapshot(table, session) == before
+    assert read_optimized(table, session) == {*before, ("d", 9, "1")}
+    # The delete of d has no event time: by the latency it happened at 99 s or later.
+    assert table.freshness().freshness == 98_999
+    compact(table, session, 99_000)
     assert snapshot(table, session) == read_optimized(table, session) == before
     assert residue_logs(table) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -183,9 +184,10 @@ class CompactionExecutor:
         lowest: dict[tuple[str, str], int | None] = {}
         for op in plan.operations:
             paths = [by_path.get(carried.made_from) for carried in op.carried_over]
-            lows = [state.summaries[path].min_event_time if path else None for path in paths]
-            if lows:
-                lowest[op.partition, op.file_id] = None if None in lows else min(low for low in lows if low is not None)
+            # Deletes in commit order bring nothing back: a log file of those alone has no smallest event time.
+            low = min((state.summaries[path].lowest if path else -math.inf for path in paths), default=math.inf)
+            if low < math.inf:
+                lowest[op.partition, op.file_id] = None if low == -math.inf else int(low)
         return ResidueSpec(
             layout=self.layout,
             instant=plan.instant,

@@ -98,7 +98,7 @@ class ResidueSpec:
     """How one plan's residue logs are made. Event times epoch ms.
 
     `split_at`: the exact split's threshold, or None. `lowest` says per (partition, file id) the smallest event time
-    among its carried-over logs, None where unknown; groups that carry nothing over are not in it.
+    among its carried-over logs, None where unknown; groups that carry over no record to compare are not in it.
     """
 
     layout: Layout
