@@ -184,7 +184,7 @@ def _publish(table: HudiTable, plan: Plan, guard: str) -> None:
 def _chosen(table: HudiTable) -> tuple[Plan, str]:
     state = table.state()
     finished = Timeline(tuple(i for i in state.timeline.instants if i.is_completed))
-    plan, guard = table._planner()._choose(replace(state, timeline=finished), 20_000)
+    plan, guard = table._planner()._choose(replace(state, timeline=finished), 20_000, None)
     assert isinstance(plan, Plan)
     return plan, guard
 

@@ -28,7 +28,7 @@ from tests.mutation.breakages import BREAKAGES, Breakage
 
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("hudi_assets", "resources", "pyspark_hudi_assets", "tests", "scripts", "pyproject.toml", "Makefile")
-_TIMEOUT_S = 600
+_TIMEOUT_S = 1200
 Result = TypeVar("Result")
 
 
