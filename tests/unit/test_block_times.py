@@ -92,7 +92,7 @@ def test_no_content_of_ours_is_read_and_headers_say_what_the_stats_say(
     table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2), ("b", 10_000, 9)))  # type: ignore[arg-type]
     table.delete(session, gone(session, None, ("b", None)))  # type: ignore[arg-type]
     if ordering:
-        table.delete(session, gone(session, ordering, ("a", 50_000), ("b", 40_000)))  # type: ignore[arg-type]
+        table.delete(session, gone(session, ordering, ("a", 90_000), ("b", 40_000)))  # type: ignore[arg-type]
         table.delete(session, gone(session, ordering, ("a", 60_000), ("b", None)))  # type: ignore[arg-type]
     if kind in ("residue logs", "exact split"):
         table.upsert(session, rows(session, ("c", 70_000, 1)))  # type: ignore[arg-type]
