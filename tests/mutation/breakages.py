@@ -1316,8 +1316,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a compaction is rolled back whose slice holds rows of a commit below it",
         f"{_ENGINE}/undo/undo.py",
-        "        self._check_nothing_appended(state, compaction)\n        plan =",
-        "        plan =",
+        '        self._check_nothing_appended(state, compaction, "compaction", would_be_lost)\n',
+        "",
         ZONES,
     ),
 )

@@ -204,17 +204,15 @@ class Undo:
         )
         return other.timestamp > target.timestamp and not independent
 
-    def _check_nothing_appended(self, state: TableState, compaction: Plan) -> None:
-        """Commits that lie below a compaction made ahead of the writers' clock are in its slices too."""
+    def _check_nothing_appended(self, state: TableState, plan: Plan, whose: str, hint: str) -> None:
+        """Commits that wrote to a plan's slices would go with them; a plan ahead of the writers' clock has such too."""
         if not self.layout.carries_logs_over:
             return  # log files are of their own commits, not of the slice's
-        for log in appended_logs(state, compaction):
+        for log in appended_logs(state, plan):
             committed = [i for i in block_instants(self.storage, log) if i in state.committed]
             if committed:
                 raise self._refuse(
-                    f"Commit {min(committed)} wrote to the compaction's slice: {log.path}.",
-                    "Its rows would be lost; restore a savepoint instead.",
-                    compaction.instant,
+                    f"Commit {min(committed)} wrote to the {whose}'s slice: {log.path}.", hint, plan.instant
                 )
 
     def _check_dead(self, target: Instant) -> None:
@@ -261,7 +259,8 @@ class Undo:
                     raise self._refuse(
                         f"What the compaction read was cleaned since: {path}.", "Restore a savepoint.", target.timestamp
                     )
-        self._check_nothing_appended(state, compaction)
+        would_be_lost = "Its rows would be lost; restore a savepoint instead."
+        self._check_nothing_appended(state, compaction, "compaction", would_be_lost)
         plan = plan_compaction_rollback(state, target)
         self._check_unplanned(state, target, plan)
         for savepoint in read_savepoints(state):
@@ -312,14 +311,8 @@ class Undo:
                 where=f"{self.storage.base} {plan.instant}",
                 hint="Wait for it, or roll it back first.",
             )
-        for log in appended_logs(state, plan):
-            committed = [i for i in block_instants(self.storage, log) if i in state.committed]
-            if committed:
-                raise self._refuse(
-                    f"Commit {min(committed)} wrote to the plan's slice: {log.path}.",
-                    "Execute the plan; without it those rows would be lost.",
-                    plan.instant,
-                )
+        would_be_lost = "Execute the plan; without it those rows would be lost."
+        self._check_nothing_appended(state, plan, "plan", would_be_lost)
 
     # -- restore ----------------------------------------------------------------------------------
 
