@@ -264,7 +264,9 @@ class TableMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.table.oracle.states)
     @rule(data=st.data())
     def savepoint(self, data: st.DataObject) -> None:
-        instant = data.draw(st.sampled_from(sorted(self.table.oracle.states)[-3:]))
+        self._save(data.draw(st.sampled_from(sorted(self.table.oracle.states)[-3:])))
+
+    def _save(self, instant: str) -> None:
         if instant in self.savepoints:
             return
         made = attempt(lambda: self.table.open().savepoint(instant), InvalidInput)
@@ -272,6 +274,15 @@ class TableMachine(RuleBasedStateMachine):
             assert self.cleaned, made
         else:
             self.savepoints.append(instant)
+
+    @precondition(lambda self: self.table.oracle.states)
+    @rule(picked=rows)
+    def save_write_and_go_back(self, picked: list[tuple[str, int, int]]) -> None:
+        """Restores come up in short lives too: by chance a savepoint is rarely followed by one."""
+        self._save(self.newest)
+        self.upsert(picked)
+        if self.savepoints:
+            self._restore()
 
     @precondition(lambda self: self.savepoints)
     @rule(delete=st.booleans())

@@ -35,6 +35,7 @@ ZONES = ("tests/unit/test_time_zones.py",)
 UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
 QUERY_TIME = ("tests/unit/test_query_grace.py", "tests/unit/test_planning.py")
 SERIES = ("tests/cli/test_series.py",)
+ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
@@ -549,6 +550,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            found.written.setdefault(place[:2], set()).add(link.path)",
         "            pass",
         LINKS,
+    ),
+    Breakage(
+        "the plans of archived compactions are not asked which slice came before",
+        f"{_ENGINE}/slices/evidence.py",
+        "plans(state.storage, wanted) if wanted else ()",
+        "plans(state.storage, wanted) if not wanted else ()",
+        ARCHIVED_PAST,
+    ),
+    Breakage(
+        "a slice whose commits are archived is whole without a log file that its compaction read",
+        f"{_ENGINE}/slices/evidence.py",
+        "            self.written.setdefault((key, op.base_instant), set()).update(op.log_files)\n",
+        "",
+        ARCHIVED_PAST,
+    ),
+    Breakage(
+        "an archived plan does not tell of log files that were requested before their slice",
+        f"{_ENGINE}/slices/evidence.py",
+        "                self._add_across(state, op)\n",
+        "",
+        ARCHIVED_PAST,
     ),
     Breakage(
         "the check of carried-over log files lists those that are shown",

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_assets.engine.avro import schema as avro_schema
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
 from hudi_assets.engine.indexes.table_index import names_bucket
 from hudi_assets.engine.logs.codec import read_blocks
 from hudi_assets.engine.logs.reader import data_block_table
-from hudi_assets.engine.model import Action, FileSlice, Instant, Plan
+from hudi_assets.engine.model import Action, FileSlice, Instant, Operation, Plan
 from hudi_assets.engine.slices.file_view import GroupKey
 from hudi_assets.engine.slices.history import Across, Evidence, History, SliceKey
 from hudi_assets.engine.state import TableState
@@ -41,6 +41,9 @@ def gather(state: TableState) -> Evidence:
         found.add_write(state, instant, state.commit(instant))
     for plan in state.pending_plans:
         found.add_plan(state, plan)
+    start = whole_from(state)
+    for plan in _archived_plans(state, start, found.predecessors):
+        found.add_plan(state, plan)
     for link in state.broken_links:
         # As if its commit were still there to name it: a slice that lacks it is not whole.
         place = _slice_of(state, link.path, link.path.rpartition("/")[0])
@@ -49,7 +52,6 @@ def gather(state: TableState) -> Evidence:
     cleaned = _cleaned(state)
     for key, instants in cleaned.items():
         found.opened.setdefault(key, set()).update(instants)
-    start = whole_from(state)
     if not state.layout.carries_logs_over:
         found.add_beginnings(state)
     return Evidence(
@@ -104,11 +106,20 @@ class _Gathered:
             key = (op.partition, op.file_id)
             self.opened.setdefault(key, set()).add(plan.instant)
             self.predecessors[(key, plan.instant)] = op.base_instant
+            self.written.setdefault((key, op.base_instant), set()).update(op.log_files)
             if not state.layout.carries_logs_over:
+                self._add_across(state, op)
                 # Where slices are cut by completion times a plan takes all log files of one.
-                self.written.setdefault((key, op.base_instant), set()).update(op.log_files)
                 if op.base_file is None:
                     self.predecessors.setdefault((key, op.base_instant), _FIRST)
+
+    def _add_across(self, state: TableState, op: Operation) -> None:
+        """Log files that were requested before the slice that the plan found them in began."""
+        for path in op.log_files:
+            log = state.layout.parse_log_file(FileInfo(path, 0), op.partition)
+            if log is not None and log.base_instant < op.base_instant:
+                across = Across(path, log.base_instant, op.base_instant)
+                self.across.setdefault((op.partition, op.file_id), []).append(across)
 
     def add_beginnings(self, state: TableState) -> None:
         """Groups that begin with log files, for the layouts where a log file's name does not tell.
@@ -173,6 +184,23 @@ def whole_from(state: TableState) -> str:
     oldest = next((t for t in writes if t not in saved), writes[-1])
     older = (s.base_instant < writes[0] for slices in state.view_with_replaced.groups.values() for s in slices)
     return oldest if state.layout.archive.is_there(state.storage) or any(older) else ""
+
+
+def _archived_plans(state: TableState, start: str, known: Mapping[SliceKey, str]) -> tuple[Plan, ...]:
+    """Plans of archived compactions whose slices are still there, with one before them that nothing else names.
+
+    None where the archive cannot be read: what it would prove is not known then.
+    """
+    wanted = {
+        s.base_instant
+        for key, slices in state.view_with_replaced.groups.items()
+        for s in slices[1:]
+        if s.base_instant < start and (key, s.base_instant) not in known
+    }
+    try:
+        return state.layout.archive.plans(state.storage, wanted) if wanted else ()
+    except (CorruptTable, UnsupportedTable, FileNotFoundError):
+        return ()
 
 
 def _archived_replace(state: TableState, start: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hudi_assets.engine.model import Instant
+from hudi_assets.engine.model import Instant, Plan
 from hudi_assets.engine.storage import Storage
 
 
@@ -37,6 +37,10 @@ class Archive(Protocol):
 
     def newest_replace(self, storage: Storage) -> str:
         """The newest archived replacecommit; "" where there is none."""
+        ...
+
+    def plans(self, storage: Storage, wanted: Collection[str]) -> tuple[Plan, ...]:
+        """The plans of the wanted compactions, as far as they are archived."""
         ...
 
     def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:

@@ -9,7 +9,7 @@ Call everything here under the lock that archivers share.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.model import Action, Instant, State
+from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive_kind import TimelineFile
 from hudi_assets.engine.timeline.archived_v2 import (
@@ -28,6 +28,7 @@ from hudi_assets.engine.timeline.archived_v2 import (
     HistoryFile,
     Manifest,
     archived_names,
+    archived_plans,
     completion_times,
     manifest_of,
     manifest_path,
@@ -35,6 +36,7 @@ from hudi_assets.engine.timeline.archived_v2 import (
     read_history_file,
     read_manifest,
 )
+from hudi_assets.engine.timeline.compaction_plan import decode_plan
 
 BATCH_SIZE: Final = "hoodie.timeline.compaction.batch.size"
 MOST_BYTES: Final = "hoodie.timeline.compaction.target.file.max.bytes"
@@ -183,6 +185,10 @@ class ArchivedLayers:
     def newest_replace(self, storage: Storage) -> str:
         replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
         return max((t for t, action in archived_names(storage, None) if action in replacing), default="")
+
+    def plans(self, storage: Storage, wanted: Collection[str]) -> tuple[Plan, ...]:
+        where = f"{storage.base}: {HISTORY}"
+        return tuple(decode_plan(instant, plan, where) for instant, plan in archived_plans(storage, wanted))
 
     def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:
         listed = tuple(files)

@@ -11,7 +11,7 @@ import io
 import json
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -22,10 +22,11 @@ import fastavro
 from hudi_assets.engine.avro.container import checked, checked_schema
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.logs.codec import CONTENT_VERSION, BlockType, HeaderKey, encode_block, read_blocks
-from hudi_assets.engine.model import Action, Instant, State
+from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive_kind import TimelineFile
 from hudi_assets.engine.timeline.avro_record import STRING, STRINGS, map_of, optional, record
+from hudi_assets.engine.timeline.compaction_plan import archived_plan
 
 ARCHIVED: Final = ".hoodie/archived"
 _FILE: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[\d-]+)?")
@@ -64,13 +65,14 @@ _COMMIT: Final = record("HoodieCommitMetadata", _COMMIT_FIELDS)
 _REPLACE: Final = record(
     "HoodieReplaceCommitMetadata", [*_COMMIT_FIELDS, optional("partitionToReplaceFileIds", map_of(STRINGS))]
 )
+_PLAN: Final = "hoodieCompactionPlan"
 # Where a timeline file's own Avro record goes, by action and by whether the instant is completed.
 _AVRO_FIELDS: Final = {
     (Action.CLEAN, True): "hoodieCleanMetadata",
     (Action.CLEAN, False): "hoodieCleanerPlan",
     (Action.ROLLBACK, True): "hoodieRollbackMetadata",
-    (Action.COMPACTION, False): "hoodieCompactionPlan",
-    (Action.LOG_COMPACTION, False): "hoodieCompactionPlan",
+    (Action.COMPACTION, False): _PLAN,
+    (Action.LOG_COMPACTION, False): _PLAN,
 }
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _JSON_FIELDS: Final[Mapping[Action, tuple[str, Mapping[str, object]]]] = {
@@ -213,6 +215,14 @@ class ArchivedLogs:
         paths = archive_files(storage)
         return max((_newest_replace(storage, path, storage.size(path)) for path in paths), default="")
 
+    def plans(self, storage: Storage, wanted: Collection[str]) -> tuple[Plan, ...]:
+        found = []
+        for path in archive_files(storage):
+            records = _plan_records(storage, path, storage.size(path))
+            where = f"{storage.base}: {path}"
+            found += [archived_plan(i, records[i], where) for i in sorted(records.keys() & wanted)]
+        return tuple(found)
+
     def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:
         held = _newest_archived(storage)
         return frozenset(i.file_name for i in files if (i.timestamp, i.action, i.state) in held)
@@ -238,6 +248,15 @@ def _newest_replace(storage: Storage, path: str, size: int) -> str:
     records = decode_archive(data, where)
     replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
     return max((r.get("commitTime") or "" for r in records if r.get("actionType") in replacing), default="")
+
+
+@lru_cache(maxsize=100)
+def _plan_records(storage: Storage, path: str, size: int) -> Mapping[str, object]:
+    """Compaction → its plan, of those in a file of the archive."""
+    del size
+    records = decode_archive(storage.read(path), f"{storage.base}: {path}")
+    plans = ((r.get("commitTime") or "", r.get(_PLAN)) for r in records if r.get("actionType") == Action.COMPACTION)
+    return {instant: plan for instant, plan in plans if plan is not None}
 
 
 def _next_archive_file(storage: Storage) -> str:

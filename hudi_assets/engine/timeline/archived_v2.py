@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final, TypeVar
@@ -175,6 +175,15 @@ def archived_instants(storage: Storage) -> Iterator[ArchivedInstant]:
     """Every archived instant with what its files held, oldest file first."""
     for table in _of_files(storage, None, partial(read_history_file, storage)):
         yield from instants_of(table)
+
+
+def archived_plans(storage: Storage, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """(instant, plan) of the wanted compactions that are archived."""
+    read = partial(read_history_file, storage, columns=("instantTime", "action", "plan"))
+    for table in _of_files(storage, frozenset(wanted), read):
+        for row in table.to_pylist():
+            if row["instantTime"] in wanted and row["action"] == "commit" and row["plan"]:
+                yield row["instantTime"], row["plan"]
 
 
 def archived_names(storage: Storage, wanted: Iterable[str] | None) -> frozenset[tuple[str, str]]:

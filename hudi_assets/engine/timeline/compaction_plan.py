@@ -164,6 +164,16 @@ def decode_plan(instant: str, data: bytes, where: str) -> Plan:
     )
 
 
+def archived_plan(instant: str, record: object, where: str) -> Plan:
+    """A plan as a record of an archive, read by the schema that the archive states."""
+    out = io.BytesIO()
+    try:
+        fastavro.writer(out, _SCHEMA, [record])
+    except Exception as error:  # fastavro raises many kinds on values of other types
+        raise CorruptTable(f"An archived compaction plan cannot be parsed: {error}.", where=where) from error
+    return decode_plan(instant, out.getvalue(), where)
+
+
 def _decode_operation(op: dict[str, Any], instant: str, where: str) -> Operation:
     partition = inside_table(op.get("partitionPath") or "", "compaction plan", where)
     folder = f"{partition}/" if partition else ""
