@@ -26,6 +26,7 @@ from hudi_assets.engine.errors import (
     UnsupportedTable,
     machine_problem,
 )
+from hudi_assets.engine.named_file import NamedWriter, naming
 
 SCRATCH = ".hoodie/.aux/hudi_assets"
 
@@ -260,28 +261,33 @@ class LocalStorage:
             raise machine_problem(error, f"{self.base}: {path}") or error from error
 
     def replace(self, path: str, data: bytes) -> None:
-        scratch = self._write_scratch(data)
         target = self._at(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._forget_checksum(target)
-        os.replace(scratch, target)
-        _sync(target.parent)
+        with naming(target):
+            scratch = self._write_scratch(data)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._forget_checksum(target)
+            os.replace(scratch, target)
+            _sync(target.parent)
 
     def _write_scratch(self, data: bytes) -> Path:
         folder = self._at(self.scratch)
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / uuid.uuid4().hex
-        with open(scratch, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(scratch, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            scratch.unlink(missing_ok=True)  # a full disk is no place for half a file
+            raise
         return scratch
 
     def open_new(self, path: str) -> BinaryIO:
         target = self._at(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         self._forget_checksum(target)
-        return open(target, "wb")
+        return NamedWriter(target)
 
     def publish(self, staged: str, path: str) -> None:
         source, target = self._at(staged), self._at(path)
@@ -333,7 +339,8 @@ class LocalStorage:
         _sync(place.parent)
 
     def copy(self, source: str, target: str) -> None:
-        with open(self._at(source), "rb") as reader, open(self._at(target), "xb") as writer:
+        name = self._at(target)
+        with naming(name), open(self._at(source), "rb") as reader, open(name, "xb") as writer:
             shutil.copyfileobj(reader, writer, 1 << 20)
             writer.flush()
             os.fsync(writer.fileno())
@@ -395,7 +402,8 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        with naming(path):
+            os.fsync(handle)
     finally:
         os.close(handle)
 

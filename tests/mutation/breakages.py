@@ -559,9 +559,9 @@ BREAKAGES: tuple[Breakage, ...] = (
         ARCHIVED_PAST,
     ),
     Breakage(
-        "a slice whose commits are archived is whole without a log file that its compaction read",
+        "a slice whose commits are archived is whole without a log file that its compaction found",
         f"{_ENGINE}/slices/evidence.py",
-        "            self.written.setdefault((key, op.base_instant), set()).update(op.log_files)\n",
+        "            self.written.setdefault((key, op.base_instant), set()).update(read)\n",
         "",
         ARCHIVED_PAST,
     ),

@@ -106,7 +106,8 @@ class _Gathered:
             key = (op.partition, op.file_id)
             self.opened.setdefault(key, set()).add(plan.instant)
             self.predecessors[(key, plan.instant)] = op.base_instant
-            self.written.setdefault((key, op.base_instant), set()).update(op.log_files)
+            read = (*op.log_files, *(one.made_from for one in op.carried_over))
+            self.written.setdefault((key, op.base_instant), set()).update(read)
             if not state.layout.carries_logs_over:
                 self._add_across(state, op)
                 # Where slices are cut by completion times a plan takes all log files of one.
