@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets import cli_maintain, cli_read
-from hudi_assets.cli_errors import problem_of
+from hudi_assets.cli_errors import Interruptible, problem_of
 from hudi_assets.cli_output import (
     show_error,
     show_freshness,
@@ -71,6 +71,7 @@ DryRun = Annotated[
 
 app = typer.Typer(
     help="Event-time compaction of Apache Hudi merge-on-read tables.",
+    cls=Interruptible,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

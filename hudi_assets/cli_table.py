@@ -117,7 +117,7 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     from hudi_assets.engine.spark import local_session
     from hudi_assets.engine.spark_errors import java_cause
 
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # else it logs each call that a dead Java does not answer
+    _silence_py4j()
     with tempfile.TemporaryFile() as log, _printed_to(log.fileno()):
         try:
             return local_session(config={"spark.ui.showConsoleProgress": "false", **more})
@@ -129,12 +129,25 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
             raise _not_started(error, java_cause(said) or java_cause(str(error)), said) from error
 
 
+def _silence_py4j() -> None:
+    """Else it logs each call that a dead Java does not answer; and, by the root logger, each that Ctrl-C interrupts."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
 def _not_started(error: Exception, cause: str | None, said: str) -> EnvironmentProblem:
     """`cause`: the innermost in Java. `said`: what its process printed."""
     what = cause or str(error).strip().partition("\n")[0]
     java = f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}"
     if "Module jdk.incubator.vector not found" in said:
         hint = "This Java lacks a module that Spark 4 asks for: install a whole Java runtime."
+    elif cause is not None and cause.startswith("UnknownHostException"):
+        java = ""
+        hint = "Spark asks for this machine's own name: put it into /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1."
     elif cause is not None:
         java, hint = "", "Mend that, or set what Spark goes by: SPARK_LOCAL_DIRS, TMPDIR, SPARK_CONF_DIR, JAVA_HOME."
     else:

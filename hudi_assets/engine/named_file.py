@@ -1,4 +1,4 @@
-"""Files whose failed operations say which file it was: the system names one where it is opened, and no more after that."""
+"""Files whose failed operations say which file it was: the system names one where it is opened, not after that."""
 
 from __future__ import annotations
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +21,7 @@ from hudi_assets import cli, cli_errors
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.spark import use_this_python
-from tests.cli.conftest import DONE, FAILED, SPLIT, Answer, contents, run_process
+from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
 
 # -- Java -----------------------------------------------------------------------------------------
 
@@ -158,6 +160,59 @@ def test_a_reader_that_has_seen_enough(table: Path) -> None:
 def test_no_folder_for_temporary_files(table: Path) -> None:
     answer = run_process("status", table, env={"TMPDIR": "/nowhere", "HOME": "/nowhere"})
     assert (answer.code, answer.err) == (DONE, "")
+
+
+# -- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_ctrl_c_ends_a_command_in_words(
+    run: Callable[..., Answer], table: Path, monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HudiTable, "stats", interrupted)
+    answer = run("status", table, *form)
+    assert (answer.code, answer.out) == (FAILED, "")
+    if form:
+        assert answer.error["error"] == "Interrupted"
+    lines = 1 if form else 3
+    assert len(answer.err.splitlines()) == lines
+    for word in ("Interrupted before it was done", str(table), "hudi-assets recover"):
+        assert word in answer.err
+
+
+def test_ctrl_c_in_the_midst_of_a_call_to_java(
+    run: Callable[..., Answer], table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise Py4JError("Gateway must be connected to send cancel cmd.")  # noqa: B904 (as py4j does)
+
+    monkeypatch.setattr(HudiTable, "stats", interrupted)
+    answer = run("status", table, "--json")
+    assert (answer.code, answer.error["error"]) == (FAILED, "Interrupted")
+
+
+def test_ctrl_c_during_a_compaction(table: Path) -> None:
+    """No traceback of ours, PySpark's or py4j's; the compaction is pending, and the next command executes it."""
+    command = [sys.executable, "-m", "hudi_assets.cli", "compact", str(table), "--threshold", SPLIT]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while process.poll() is None and not list((table / ".hoodie").glob("*.compaction.inflight")):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == FAILED
+    assert [line.split(":")[0] for line in err.splitlines()] == ["Error", "Where", "Hint"], err
+    assert list((table / ".hoodie").glob("*.compaction.requested"))
+    assert run_process("recover", table).code in (DONE, NOTHING_TO_DO)
+    assert run_process("compact", table).code == DONE
+    assert run_process("validate", table).code == DONE
 
 
 # -- Spark ----------------------------------------------------------------------------------------

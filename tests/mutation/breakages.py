@@ -36,6 +36,7 @@ UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_
 QUERY_TIME = ("tests/unit/test_query_grace.py", "tests/unit/test_planning.py")
 SERIES = ("tests/cli/test_series.py",)
 ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
+NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
@@ -571,6 +572,34 @@ BREAKAGES: tuple[Breakage, ...] = (
         "                self._add_across(state, op)\n",
         "",
         ARCHIVED_PAST,
+    ),
+    Breakage(
+        "a full disk does not say which file it was",
+        f"{_ENGINE}/named_file.py",
+        "            error.filename = str(path)",
+        "            pass",
+        NAMED_FILES,
+    ),
+    Breakage(
+        "py4j's tracebacks reach who interrupts a compaction",
+        "hudi_assets/cli_table.py",
+        "    logging.getLogger().addFilter(_is_not_of_py4j)\n",
+        "",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "an error of py4j's hides that it was Ctrl-C",
+        "hudi_assets/cli_errors.py",
+        "last = last.__cause__ or last.__context__",
+        "last = last.__cause__",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "Ctrl-C is not said in words",
+        "hudi_assets/cli.py",
+        "    cls=Interruptible,\n",
+        "",
+        ENVIRONMENT,
     ),
     Breakage(
         "the check of carried-over log files lists those that are shown",
