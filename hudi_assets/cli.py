@@ -43,6 +43,7 @@ from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.settings.config import AUTO, HUDI
+from hudi_assets.engine.storage import open_storage
 
 # Typer keeps this class to itself and exports only its children.
 _USAGE_ERROR: Any = typer.BadParameter.mro()[1]
@@ -161,6 +162,7 @@ def compact(
     if isinstance(due, NoPlan):
         nothing_to_do(due.reason, as_json)
     refuse_short_query_time(due, path)
+    open_storage(path).check_writable()
     spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
     shown = ShownSeries(as_json)
     if pending is not None or once:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pwd
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,6 +146,11 @@ def _not_started(error: Exception, cause: str | None, said: str) -> EnvironmentP
     java = f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}"
     if "Module jdk.incubator.vector not found" in said:
         hint = "This Java lacks a module that Spark 4 asks for: install a whole Java runtime."
+    elif not _is_known(os.getuid()):
+        java = f"user id {os.getuid()}"
+        hint = (
+            "This user has no entry in the system's list of users, and Java needs one: add it (useradd, /etc/passwd)."
+        )
     elif cause is not None and cause.startswith("UnknownHostException"):
         java = ""
         hint = "Spark asks for this machine's own name: put it into /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1."
@@ -154,6 +160,14 @@ def _not_started(error: Exception, cause: str | None, said: str) -> EnvironmentP
         lines = [line for line in said.splitlines() if line and not line.startswith(("WARNING", "\tat "))]
         hint = "It said: " + " / ".join(lines[-3:]) if lines else "Run this Java by itself: it ends at once."
     return EnvironmentProblem(f"Spark did not start: {what}", where=java or None, hint=hint)
+
+
+def _is_known(user: int) -> bool:
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
 
 
 @contextmanager

@@ -17,10 +17,11 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from hudi_assets import cli, cli_errors
-from hudi_assets.engine import HudiTable
+from hudi_assets import cli, cli_errors, cli_table
+from hudi_assets.engine import EnvironmentProblem, HudiTable
 from hudi_assets.engine import spark as seam
 from hudi_assets.engine.spark import use_this_python
+from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
 
 # -- Java -----------------------------------------------------------------------------------------
@@ -162,6 +163,19 @@ def test_no_folder_for_temporary_files(table: Path) -> None:
     assert (answer.code, answer.err) == (DONE, "")
 
 
+def test_a_table_that_cannot_be_written_is_said_before_spark_starts(
+    run: Callable[..., Answer], table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise EnvironmentProblem("The directory cannot be written: Permission denied.", where=str(table))
+
+    monkeypatch.setattr(LocalStorage, "check_writable", refused)
+    monkeypatch.setattr(seam, "local_session", lambda **_: pytest.fail("Spark was started"))
+    answer = run("compact", table, "--threshold", SPLIT)
+    assert answer.code == FAILED
+    assert answer.err.startswith("Error: The directory cannot be written")
+
+
 # -- Ctrl-C ---------------------------------------------------------------------------------------
 
 
@@ -301,3 +315,25 @@ def test_py4j_does_not_log_on_the_terminal(
     answer = run("read", table)
     assert answer.code == FAILED
     assert "while sending" not in answer.err
+
+
+NOT_STARTED = Exception("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+
+def test_a_user_that_the_system_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java takes "?" for its home then: Spark's message is of a folder."""
+
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr(cli_table.pwd, "getpwuid", unknown)
+    said = 'Exception in thread "main" java.lang.IllegalArgumentException: basedir must be absolute: ?/.ivy2.5.2/local'
+    problem = cli_table._not_started(NOT_STARTED, None, said)
+    assert problem.where == f"user id {os.getuid()}"
+    assert "/etc/passwd" in (problem.hint or "")
+
+
+def test_a_machine_whose_name_nobody_knows() -> None:
+    problem = cli_table._not_started(NOT_STARTED, "UnknownHostException: here.invalid: Name or service not known", "")
+    assert "here.invalid" in problem.what
+    assert "SPARK_LOCAL_IP" in (problem.hint or "")

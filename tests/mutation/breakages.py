@@ -595,6 +595,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         ENVIRONMENT,
     ),
     Breakage(
+        "a user that the system does not know is not told so",
+        "hudi_assets/cli_table.py",
+        "    elif not _is_known(os.getuid()):",
+        "    elif False:",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "Spark starts for a table that cannot be written",
+        "hudi_assets/cli.py",
+        "    open_storage(path).check_writable()\n",
+        "",
+        ENVIRONMENT,
+    ),
+    Breakage(
         "Ctrl-C is not said in words",
         "hudi_assets/cli.py",
         "    cls=Interruptible,\n",
