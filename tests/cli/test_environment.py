@@ -211,6 +211,7 @@ def test_ctrl_c_in_the_midst_of_a_call_to_java(
     assert (answer.code, answer.error["error"]) == (FAILED, "Interrupted")
 
 
+@pytest.mark.timeout(900)  # three Sparks start
 def test_ctrl_c_during_a_compaction(table: Path) -> None:
     """No traceback of ours, PySpark's or py4j's; the compaction is pending, and the next command executes it."""
     command = [sys.executable, "-m", "hudi_assets.cli", "compact", str(table), "--threshold", SPLIT]
