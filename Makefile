@@ -1,6 +1,7 @@
 # make        the environment, into .venv
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
-# make test   the tests, those without Spark two at a time   (WORKERS=2)
+# make test   the tests, two at a time   (WORKERS=2)
+# make test-quick, test-thorough    a slice without Spark, of a minute or so; what `make test` leaves out
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
@@ -34,7 +35,7 @@ SETUP := scripts/setup
 NUMBER := $(if $(filter random,$(SEED)),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '),$(SEED))
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-together test-alone test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -52,14 +53,18 @@ sql: setup
 	@$(ENV) sh -c 'test -d "$$HUDI_ASSETS_HOME/spark" || { echo "There is no catalog yet. Run: make run"; exit 1; }'
 	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
-# What runs in the test's own process is tested in WORKERS processes, a file in one of them, in the order of the folders:
-# the many small files come last and even out. The others start Sparks, a browser, or processes that race.
+# WORKERS processes, a file in one of them, in the order of the folders: the many small files come last and even out.
+# TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
+SPARKS := tests/spark tests/dagster tests/cli
+IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# What .ci/run has a step of its own for.
+NOT_THOROUGH := -m "not interop and not thorough"
 
 ifeq ($(strip $(ARGS)),)
-# Both, whatever the first one says: one run then shows all that is wrong.
+# All, whatever the first one says: one run then shows all that is wrong.
 test: setup
-	@failed=; for suite in test-together test-alone; do \
+	@failed=; for suite in test-together test-sparks test-alone; do \
 	  $(MAKE) --no-print-directory $$suite || failed="$$failed $$suite"; \
 	done; if [ -n "$$failed" ]; then echo "Failed:$$failed" >&2; exit 1; fi
 else
@@ -68,10 +73,17 @@ test: setup
 endif
 
 test-together: setup
-	@$(ENV) python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TOGETHER)
+	@$(ENV) python -m pytest $(NOT_THOROUGH) $(IN_WORKERS) $(TOGETHER)
+
+test-sparks: setup
+	@$(ENV) python -m pytest $(NOT_THOROUGH) $(IN_WORKERS) $(SPARKS)
 
 test-alone: setup
-	@$(ENV) python -m pytest $(TOGETHER:%=--ignore=%)
+	@$(ENV) python -m pytest $(NOT_THOROUGH) $(patsubst %,--ignore=%,$(TOGETHER) $(SPARKS))
+
+# Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser.
+test-thorough: setup
+	@$(ENV) python -m pytest -m "thorough and not interop" $(IN_WORKERS) $(ARGS)
 
 # Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change;
 # each of WORKERS processes has Sparks of its own.

@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine.spark import local_session
-from tests import examples
+from tests import examples, quick_machine
 from tests.local_session import LocalSession, install
 
+quick_machine.load()
 examples.load()
 
 

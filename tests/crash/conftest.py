@@ -10,7 +10,7 @@ import pytest
 from tests.crash.tables import new_table, write_batches
 
 
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
 def path(session: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Two file groups with three log files each: two to compact at THRESHOLD, one that remains.
 

@@ -16,7 +16,7 @@ from tests.local_session import LocalSession
 from tests.metadata_tables import switch_on
 
 
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Partition a has rows in log files; partitions b and c are not there yet."""
     path = tmp_path / "table"

@@ -22,7 +22,7 @@ Answer = tuple[tuple[object, ...], ...]
 Answers = dict[str, Answer]
 
 
-@pytest.fixture(params=["hardlink", "symlink", pytest.param("version 8", marks=pytest.mark.slow), "version 9"])
+@pytest.fixture(params=["hardlink", "symlink", pytest.param("version 8", marks=pytest.mark.thorough), "version 9"])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Two file groups, two compactions, each with log files carried over; all settled, nothing cleaned."""
     path = tmp_path / "table"

@@ -33,7 +33,7 @@ def new_table(path: Path, version: int, *, buckets: int = 4) -> HudiTable:
     )
 
 
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
 def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Partition a: a file group with a log file; partition b: a small file."""
     path = tmp_path / "table"

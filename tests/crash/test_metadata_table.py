@@ -92,7 +92,7 @@ def create(path: Path, version: int = 6, properties: Mapping[str, str] | None = 
     return with_properties(table, {"hudi_assets.query.grace": "0s", **(properties or {})})
 
 
-@pytest.fixture(params=[6, *(pytest.param(v, marks=pytest.mark.slow) for v in (8, 9))])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
 def version(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number

@@ -100,6 +100,7 @@ for line in sys.stdin:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_a_second_process_sees_what_the_first_publishes(tmp_path: Path) -> None:
     """A session that stays open publishes a view with more files than Hive's schema allows; spark-sql,

@@ -10,6 +10,7 @@ from hudi_assets.home import project_root
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", ["load_stages", "incremental_stages"])
 def test_each_stage_runs_to_its_end(module: str) -> None:
     command = [sys.executable, "-m", f"benchmarks.{module}", "--rows", "2000", "--runs", "1", "--warm-ups", "0"]

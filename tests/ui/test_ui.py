@@ -21,6 +21,7 @@ from hudi_assets.home import project_root
 pytestmark = [
     pytest.mark.ui,
     pytest.mark.slow,
+    pytest.mark.thorough,
     pytest.mark.timeout(900),
     pytest.mark.skipif(
         not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no Chromium with its driver"

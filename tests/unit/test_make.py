@@ -26,19 +26,19 @@ def make(folder: Path, *arguments: str, fails: str = "nothing") -> tuple[int, li
     return done.returncode, ran.read_text().splitlines()
 
 
-@pytest.mark.parametrize("fails", ["--numprocesses", "--ignore", "pytest"])
+@pytest.mark.parametrize("fails", ["tests/machine", "tests/spark ", "--ignore", "pytest"])
 def test_one_red_suite_does_not_hide_the_next(fails: str, tmp_path: Path) -> None:
     code, all_of_it = make(tmp_path, "test")
     assert code == 0
-    assert len(all_of_it) == 2
+    assert len(all_of_it) == 3
     code, ran = make(tmp_path, "test", fails=fails)
     assert code != 0
     assert ran == all_of_it
 
 
 def test_every_folder_of_tests_is_in_one_of_the_suites(tmp_path: Path) -> None:
-    _, (together, alone) = make(tmp_path, "test")
-    folders = [word for word in together.split() if word.startswith("tests/")]
+    _, (together, sparks, alone) = make(tmp_path, "test")
+    folders = [word for suite in (together, sparks) for word in suite.split() if word.startswith("tests/")]
     assert folders
     assert all((ROOT / folder).is_dir() for folder in folders)
     assert [word for word in alone.split() if word.startswith("--ignore=")] == [f"--ignore={f}" for f in folders]

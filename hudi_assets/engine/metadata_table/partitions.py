@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import javaproperties
-
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES
+from hudi_assets.engine.settings.java_properties import parse_properties
 from hudi_assets.engine.storage import Storage
 
 COMPLETED: Final = "hoodie.table.metadata.partitions"
@@ -22,7 +21,7 @@ TABLE_PROPERTIES: Final = ".hoodie/hoodie.properties"
 def table_properties(storage: Storage, path: str = TABLE_PROPERTIES) -> dict[str, str]:
     """hoodie.properties as it is now: another engine may have switched the metadata table on since."""
     try:
-        return dict(javaproperties.loads(storage.read(path).decode("latin-1")))
+        return parse_properties(storage.read(path).decode("latin-1"))
     except ValueError as error:
         raise CorruptTable(f"{path} cannot be parsed: {error}.", where=storage.base) from error
 

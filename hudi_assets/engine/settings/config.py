@@ -19,6 +19,7 @@ from hudi_assets.engine.indexes.settings import INDEX_TYPE, IndexSettings, parse
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.settings import key_generators
 from hudi_assets.engine.settings.compaction import CompactionSettings, parse_compaction_settings
+from hudi_assets.engine.settings.java_properties import parse_properties
 from hudi_assets.engine.settings.merging import (
     EXACT_SPLIT,
     MERGE_MODE,
@@ -226,7 +227,7 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
         )
     try:
         text = storage.read(path).decode("latin-1")
-        properties = javaproperties.loads(text)
+        properties = parse_properties(text)
     except ValueError as error:
         raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
     properties, overlay = in_known_names(properties), in_known_names(settings or {})
