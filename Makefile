@@ -58,6 +58,7 @@ sql: setup
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
 SPARKS := tests/spark tests/dagster tests/cli
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+QUICK := tests/property/test_selection.py tests/property/test_clean_plan.py tests/property/test_merge_modes.py tests/unit
 # What .ci/run has a step of its own for.
 NOT_THOROUGH := -m "not interop and not thorough"
 
@@ -71,6 +72,10 @@ else
 test: setup
 	@$(ENV) python -m pytest $(ARGS)
 endif
+
+# For while one writes: no Spark, no lives, no crashes.
+test-quick: setup
+	@$(ENV) python -m pytest -m "not interop and not thorough and not slow" $(IN_WORKERS) $(QUICK)
 
 test-together: setup
 	@$(ENV) python -m pytest $(NOT_THOROUGH) $(IN_WORKERS) $(TOGETHER)

@@ -44,6 +44,16 @@ def test_every_folder_of_tests_is_in_one_of_the_suites(tmp_path: Path) -> None:
     assert [word for word in alone.split() if word.startswith("--ignore=")] == [f"--ignore={f}" for f in folders]
 
 
+def test_the_slices_name_what_is_there_and_leave_out_the_same(tmp_path: Path) -> None:
+    _, suites = make(tmp_path, "test")
+    _, (quick,) = make(tmp_path, "test-quick")
+    assert all((ROOT / word).exists() for word in quick.split() if word.startswith("tests/"))
+    assert all("not thorough" in suite for suite in (*suites, quick))
+    _, (thorough,) = make(tmp_path, "test-thorough")
+    assert "-m thorough and not interop" in thorough
+    assert "tests/" not in thorough  # wherever they are
+
+
 def test_random_examples_have_a_seed_that_can_be_given_again(tmp_path: Path) -> None:
     code, ran = make(tmp_path, "test-property", "SEED=7", "ROUNDS=3", fails="--hypothesis-seed 7")
     assert code != 0
