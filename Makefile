@@ -58,7 +58,7 @@ sql: setup
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
 SPARKS := tests/spark tests/dagster tests/cli
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-QUICK := tests/property/test_selection.py tests/property/test_clean_plan.py tests/property/test_merge_modes.py tests/unit
+QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # What .ci/run has a step of its own for.
 NOT_THOROUGH := -m "not interop and not thorough"
 

@@ -32,7 +32,7 @@ from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import LocalSession
 from tests.machine.table_under_test import LATENCY_MS, TableUnderTest, Variant, attempt
 
-EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "6"))
 STEPS = int(os.environ.get("MACHINE_STEPS", "40"))
 SHRINK = os.environ.get("MACHINE_SHRINK") == "1"
 SEED = int(os.environ.get("MACHINE_SEED", "1"))
