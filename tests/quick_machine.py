@@ -27,4 +27,6 @@ def _in_memory() -> str | None:
     """A folder in memory, where there is room: a commit syncs its files, and a disk takes milliseconds for each."""
     if not os.access(_MEMORY, os.W_OK) or shutil.disk_usage(_MEMORY).free < _ENOUGH_BYTES:
         return None
-    return str(_MEMORY)
+    folder = _MEMORY / f"hudi-assets-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder)

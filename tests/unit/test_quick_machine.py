@@ -24,7 +24,7 @@ def test_tables_are_in_memory_where_there_is_room(
     monkeypatch.setattr(quick_machine, "_MEMORY", tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=int(free_gb * 1024**3)))
     quick_machine.load()
-    assert os.environ.get("TMPDIR") == (str(tmp_path) if in_memory else None)
+    assert os.environ.get("TMPDIR") == (str(tmp_path / f"hudi-assets-{os.getuid()}") if in_memory else None)
     assert os.environ["SPARK_SUBMIT_OPTS"] == os.environ["SPARK_LAUNCHER_OPTS"] != ""
 
 
