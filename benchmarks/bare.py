@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.logs.codec import read_blocks
+from hudi_assets.engine.format.log_file.codec import read_blocks
 
 PROCESSES = 2
 

@@ -20,8 +20,8 @@ from benchmarks.data import Work
 from benchmarks.ours import Ours
 from benchmarks.scenarios import SHORT_WARM_UPS
 from benchmarks.stages import Stage, main
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.queries.places import Places
+from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark.partitions import Places
 
 _TASKS = 2
 _PLACES = Places((), ((),), ((0, 0),) * _TASKS)  # no partitions, and next to no bytes

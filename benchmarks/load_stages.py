@@ -19,9 +19,9 @@ from benchmarks.data import Work
 from benchmarks.ours import Ours
 from benchmarks.stages import Stage, main
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.writing import exchange
-from hudi_assets.engine.writing.packing import Packing
+from hudi_assets.engine.actions.writing import exchange
+from hudi_assets.engine.actions.writing.packing import Packing
+from hudi_assets.engine.spark import session as seam
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,11 @@ from rich.console import Console
 from rich.table import Table
 
 from hudi_assets.engine import HudiTable, NoPlan
-from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.record_keys import bucket_file_id
 from hudi_assets.engine.timeline.commit_metadata import (
     CLOCK_TIME,
     EVENT_TIME,
@@ -45,7 +47,6 @@ from hudi_assets.engine.timeline.commit_metadata import (
     CommitMetadata,
     WriteStat,
 )
-from hudi_assets.engine.writing.keys import bucket_file_id
 
 SCHEMA_OF_ROWS: Final = pa.schema([("id", pa.int64()), ("day", pa.string()), ("ts", pa.int64())])
 SETTINGS: Final = {"hudi_assets.writers": "stopped"}
@@ -108,7 +109,7 @@ class _Maker:
         self.layout: Layout = table.state().layout
         self.shape = shape
         state = table.state()
-        self.extra = {SCHEMA: state.avro_schema, EVENT_TIME: state.event_time_tag, WRITER: "hudi-assets"}
+        self.extra = {SCHEMA: state.avro_schema, EVENT_TIME: TableTimes(state).tag, WRITER: "hudi-assets"}
         self.groups = [
             (f"day={day:05d}", bucket_file_id(bucket, str(uuid.UUID(int=day * 1_000_003 + bucket))))
             for day in range(shape.partitions)

@@ -38,12 +38,12 @@ from hudi_assets.cli_table import (
     start_spark,
 )
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.compaction.beside_others import refuse_short_query_time
-from hudi_assets.engine.event_time.inference import ColumnUnit
+from hudi_assets.engine.actions.compaction.other_engines import refuse_short_query_time
 from hudi_assets.engine.event_time.latency import ObservedLatency
-from hudi_assets.engine.event_time.units import iso
-from hudi_assets.engine.settings.config import AUTO, HUDI
+from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.storage import open_storage
+from hudi_assets.engine.table.settings.config import AUTO, HUDI
 
 # Typer keeps this class to itself and exports only its children.
 _USAGE_ERROR: Any = typer.BadParameter.mro()[1]

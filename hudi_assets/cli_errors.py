@@ -48,7 +48,7 @@ def problem_of(error: Exception) -> HudiAssetsError | None:
     if isinstance(error, HudiAssetsError):
         return error
     if "pyspark" in sys.modules:  # else no error is Spark's
-        from hudi_assets.engine.spark_errors import spark_problem
+        from hudi_assets.engine.spark.errors import spark_problem
 
         found = spark_problem(error)
         if found is not None:

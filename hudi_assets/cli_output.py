@@ -18,12 +18,11 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from hudi_assets.engine import Freshness, HudiAssetsError, Plan, Stats
-from hudi_assets.engine.compaction.cost import CostPoint
+from hudi_assets.engine.actions.compaction.cost import CostPoint
 from hudi_assets.engine.event_time.commit_bound import bound_in_words
-from hudi_assets.engine.event_time.inference import ColumnUnit
 from hudi_assets.engine.event_time.latency import ObservedLatency
-from hudi_assets.engine.event_time.units import duration, iso
-from hudi_assets.engine.settings.config import EVENT_TIME_UNIT
+from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.units import EVENT_TIME_UNIT, duration, iso
 from hudi_assets.engine.validate import Finding
 
 if TYPE_CHECKING:

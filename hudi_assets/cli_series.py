@@ -16,8 +16,8 @@ from hudi_assets.cli_output import (
     reach_of,
 )
 from hudi_assets.engine import CompactionResult, Freshness, Plan
-from hudi_assets.engine.compaction.series import CompactionSeries
-from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.actions.compaction.series import CompactionSeries
+from hudi_assets.engine.model.units import iso
 
 
 class ShownSeries:

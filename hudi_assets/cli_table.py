@@ -16,9 +16,9 @@ import typer
 
 from hudi_assets.cli_output import show_nothing_to_do
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, InvalidInput
-from hudi_assets.engine.compaction.hudi_executor import session_settings
-from hudi_assets.engine.event_time.units import EventTimeUnit
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD, EVENT_TIME_UNIT, EXECUTOR, WRITERS
+from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
+from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit
+from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD, EXECUTOR, WRITERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,8 +115,8 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     """
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     # Imported here: the other commands answer without it.
-    from hudi_assets.engine.spark import local_session
-    from hudi_assets.engine.spark_errors import java_cause
+    from hudi_assets.engine.spark.errors import java_cause
+    from hudi_assets.engine.spark.session import local_session
 
     _silence_py4j()
     with tempfile.TemporaryFile() as log, _printed_to(log.fileno()):

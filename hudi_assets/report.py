@@ -18,16 +18,15 @@ from matplotlib.patches import Patch
 from PIL import Image
 
 from hudi_assets.engine.event_time.commit_bound import bound_in_words
-from hudi_assets.engine.event_time.units import duration, iso
-from hudi_assets.engine.settings.config import AUTO
+from hudi_assets.engine.model.units import duration, iso
+from hudi_assets.engine.table.settings.config import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.compaction.cost import CostPoint
-    from hudi_assets.engine.housekeeping.archive import ArchiveResult
-    from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+    from hudi_assets.engine.actions.archiving.archive import ArchiveResult
+    from hudi_assets.engine.actions.compaction.cost import CostPoint
     from hudi_assets.engine.model import (
         CommitResult,
         CompactionResult,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         Plan,
         Stats,
     )
+    from hudi_assets.engine.transaction.clean import CleanResult
 
 MAX_ROWS = 20
 _COMPACTED, _REMAINING, _THRESHOLD = "#2f7ebc", "#f2a33a", "#b3202a"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.timeline.instants import instant_ms
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.settings.config import DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT
+from hudi_assets.engine.model.units import EVENT_TIME_UNIT
+from hudi_assets.engine.table.settings.config import DATA_LATENCY, EVENT_TIME_FIELD
 from hudi_assets.home import home
 
 

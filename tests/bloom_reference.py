@@ -1,4 +1,4 @@
-"""Hudi's bloom filters key by key, slowly: what `engine/indexes/bloom.py` has to equal, and the reading of a filter."""
+"""Hudi's bloom filters key by key, slowly: what `engine/format/bloom.py` has to equal, and the reading of a filter."""
 
 from __future__ import annotations
 

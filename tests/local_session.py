@@ -1,8 +1,8 @@
 """Spark's part of the engine, done in this process on Arrow tables: a step of a test costs milliseconds then.
 
-`LocalSession` stands where a SparkSession stands. The engine's Spark seam (`engine/spark.py`) is replaced function
-by function; all else, down to what a worker runs, is the engine's own code. Tests with the `spark` marker run the
-seam itself.
+`LocalSession` stands where a SparkSession stands. The engine's Spark seam (`engine/spark/session.py`) is replaced
+function by function; all else, down to what a worker runs, is the engine's own code. Tests with the `spark` marker run
+the seam itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.queries.places import Places
-from hudi_assets.engine.spark import ListedFile
+from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark.partitions import Places
+from hudi_assets.engine.spark.session import ListedFile
 
 
 class Frame:

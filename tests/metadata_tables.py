@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
-from hudi_assets.engine.logs.delete_codec import encode_deletes
-from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS, INDEX_DEFS_PATH, merged_stats
-from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
-from hudi_assets.engine.metadata_table.own_timeline import PROPERTIES, ROOT, OwnTimeline, own_path
-from hudi_assets.engine.metadata_table.partitions import COMPLETED
-from hudi_assets.engine.metadata_table.reader import ValidInstants, read_files
-from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import decode_row, encode, partition_list
-from hudi_assets.engine.metadata_table.slices import FOLDER, newest_slices
+from hudi_assets.engine.format.hfile.file import Flavour, write_hfile
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, INDEX_DEFS_PATH, merged_stats
+from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES, ROOT, OwnTimeline, own_path
+from hudi_assets.engine.table.metadata.partitions import COMPLETED
+from hudi_assets.engine.table.metadata.reader import ValidInstants, read_files
+from hudi_assets.engine.table.metadata.record_schema import record_schema
+from hudi_assets.engine.table.metadata.records import decode_row, encode, partition_list
+from hudi_assets.engine.table.metadata.slices import FOLDER, newest_slices
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 INDEX_DEFS = ".hoodie/.index_defs/index.json"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.publish import system_now_ms
+from hudi_assets.engine.transaction.publish import system_now_ms
 from tests.local_session import LocalSession
 from tests.races.player import timeline_of
 

@@ -1,6 +1,6 @@
 """The engine: Apache Hudi merge-on-read tables with event-time compaction. Imports no Dagster."""
 
-from hudi_assets.engine.compaction.series import CompactionSeries
+from hudi_assets.engine.actions.compaction.series import CompactionSeries
 from hudi_assets.engine.errors import (
     Conflict,
     CorruptTable,
@@ -9,8 +9,8 @@ from hudi_assets.engine.errors import (
     InvalidInput,
     UnsupportedTable,
 )
+from hudi_assets.engine.hudi_table import HudiTable
 from hudi_assets.engine.model import CommitResult, CompactionResult, Freshness, NoPlan, Plan, Stats
-from hudi_assets.engine.table import HudiTable
 
 __all__ = [
     "CommitResult",

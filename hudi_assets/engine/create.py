@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_assets.engine import spark
-from hudi_assets.engine.avro import schema as avro
-from hudi_assets.engine.compaction.residue import check_exact_split
+from hudi_assets.engine.actions.compaction.residue import check_exact_split
+from hudi_assets.engine.actions.writing.log_files import check_fields
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.event_time.units import EventTimeUnit, Latency, parse_latency, unit_of
-from hudi_assets.engine.layout.seam import Layout
+from hudi_assets.engine.format.avro import schema as avro
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.schema.evolution import check_columns
-from hudi_assets.engine.settings.config import (
+from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, Latency, parse_latency, unit_of
+from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES
+from hudi_assets.engine.table.schema_evolution import check_columns
+from hudi_assets.engine.table.settings.config import (
     AUTO,
     CLOCK,
     DATA_LATENCY,
-    EVENT_TIME_UNIT,
     LOG_BLOCK_FORMAT,
-    PROPERTIES,
     URL_ENCODE,
     WRITERS,
     TableConfig,
@@ -31,9 +32,7 @@ from hudi_assets.engine.settings.config import (
     new_table_properties,
     parse_config,
 )
-from hudi_assets.engine.settings.merging import EXACT_SPLIT, TABLE_SERVICES
-from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.writing.write import check_fields
+from hudi_assets.engine.table.settings.merging import EXACT_SPLIT, TABLE_SERVICES
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

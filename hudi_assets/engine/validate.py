@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudi_assets.engine.concurrency.heartbeat import Heartbeats
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_pending_cleans, read_savepoints
-from hudi_assets.engine.metadata_table.check import differences
-from hudi_assets.engine.metadata_table.own_timeline import ROOT
 from hudi_assets.engine.model import Action, Instant, Plan, State
-from hudi_assets.engine.slices.listing import PARTITION_FILE
-from hudi_assets.engine.slices.missing import RESTORE_HINT, broken_words, missing_files
-from hudi_assets.engine.slices.orphans import Orphans, instant_of, same_bytes
-from hudi_assets.engine.slices.strays import Strays
-from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.table.files.cleaned import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.table.files.metadata_check import differences
+from hudi_assets.engine.table.files.missing import RESTORE_HINT, broken_words, missing_files
+from hudi_assets.engine.table.files.orphans import Orphans, instant_of, same_bytes
+from hudi_assets.engine.table.files.strays import Strays
+from hudi_assets.engine.table.metadata.own_timeline import ROOT
+from hudi_assets.engine.table.slices.listing import PARTITION_FILE
+from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import FOLDER as STAGED
 from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
-from hudi_assets.engine.undo.rollback_plan import is_ours
+from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from hudi_assets.engine.transaction.rollback_plan import is_ours
 
 _RECOVER = "Run recover."
 

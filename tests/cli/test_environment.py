@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 
 from hudi_assets import cli, cli_errors, cli_table
 from hudi_assets.engine import EnvironmentProblem, HudiTable
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.spark import use_this_python
+from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark.session import use_this_python
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
 

@@ -11,8 +11,8 @@ import pytest
 
 from hudi_assets import cli
 from hudi_assets.engine import Conflict, HudiTable, NoPlan
-from hudi_assets.engine.compaction.series import CompactionSeries
-from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.actions.compaction.series import CompactionSeries
+from hudi_assets.engine.model.units import iso
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, START, Answer, contents
 from tests.local_session import LocalSession
 

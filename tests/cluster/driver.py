@@ -19,9 +19,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction import executor
+from hudi_assets.engine.actions.compaction import executor
+from hudi_assets.engine.actions.writing import delta_commit as writer
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.writing import writer
 
 GROUPS = 10
 DELAYED = 0  # the task whose first attempt is late

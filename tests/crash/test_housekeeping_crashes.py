@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.model import NothingToDo
 from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.faulty import faults
 from tests.crash.tables import SCHEMA, at, carried_by, new_table, planned
 from tests.local_session import LocalSession

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine import spark as seam
+from hudi_assets.engine.actions.writing import exchange
+from hudi_assets.engine.spark import session as seam
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.undo.leftovers import leftovers
-from hudi_assets.engine.writing import exchange
+from hudi_assets.engine.transaction.leftovers import leftovers
 from tests.crash.faulty import Crash, dying
 from tests.crash.tables import at, batch, new_table, no_strays, planned, snapshot, write
 from tests.local_session import Frame, LocalSession, _Tokens

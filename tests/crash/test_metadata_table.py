@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.avro.schema import META_COLUMNS
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.metadata_table.column_stats import COLUMN_STATS
-from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
-from hudi_assets.engine.metadata_table.reader import ValidInstants, merged_records
-from hudi_assets.engine.metadata_table.records import PARTITION_LIST_KEY, partition_path
-from hudi_assets.engine.metadata_table.slices import files_slice
+from hudi_assets.engine.format.avro.schema import META_COLUMNS
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import read_task, snapshot_tasks
-from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS
+from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline
+from hudi_assets.engine.table.metadata.reader import ValidInstants, merged_records
+from hudi_assets.engine.table.metadata.records import PARTITION_LIST_KEY, partition_path
+from hudi_assets.engine.table.metadata.slices import files_slice
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash import faulty
 from tests.crash.tables import (
     SCHEMA,

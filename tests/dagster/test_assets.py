@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dagster import AssetKey, DagsterEventType
 
-from hudi_assets.engine.event_time.units import iso
+from hudi_assets.engine.model.units import iso
 from resources.catalog import Catalog
 from tests.dagster.conftest import Platform, checks, materialized
 from tests.dagster.small_source import SmallSource, ms

@@ -10,8 +10,8 @@ from dagster import AssetKey, ExecuteInProcessResult, RunRequest, SkipReason
 
 from hudi_assets.checks import describe
 from hudi_assets.engine import InvalidInput, Plan
-from hudi_assets.engine.concurrency.lock import write_lock
 from hudi_assets.engine.storage import open_storage
+from hudi_assets.engine.transaction.lock import write_lock
 from hudi_assets.engine.validate import Finding
 from hudi_assets.housekeeping import ARCHIVE, CLEAN, is_automatic
 from tests.dagster.conftest import Platform, checks, materialized
@@ -110,9 +110,9 @@ def test_a_table_that_somebody_else_holds_is_cleaned_another_time(
     quick: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _age(quick)
-    monkeypatch.setattr("hudi_assets.engine.housekeeping.clean._LOCK_WAIT_S", 0.0)
-    monkeypatch.setattr("hudi_assets.engine.housekeeping.archive._LOCK_WAIT_S", 0.0)
-    monkeypatch.setattr("hudi_assets.engine.table.HudiTable.recover", lambda self: ())
+    monkeypatch.setattr("hudi_assets.engine.actions.cleaning.clean._LOCK_WAIT_S", 0.0)
+    monkeypatch.setattr("hudi_assets.engine.actions.archiving.archive._LOCK_WAIT_S", 0.0)
+    monkeypatch.setattr("hudi_assets.engine.hudi_table.HudiTable.recover", lambda self: ())
     table = quick.table()
     with write_lock(open_storage(table.path), table.config, wait_s=0.0):
         result = quick.run("housekeeping")

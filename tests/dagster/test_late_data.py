@@ -13,8 +13,8 @@ from PIL import Image
 from hudi_assets.assets import PROMISED, highest_promise
 from hudi_assets.checks import find_late
 from hudi_assets.engine.event_time.lateness import LateLog
-from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.model import Freshness
+from hudi_assets.engine.model.units import iso
 from tests.dagster.conftest import Platform, checks
 from tests.dagster.small_source import ms
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hudi_assets.engine.event_time.units import duration
 from hudi_assets.engine.model import LogBar, Operation
+from hudi_assets.engine.model.units import duration
 from hudi_assets.report import event_time_picture, picture_metadata, planned_operations
 
 _H = 3_600_000

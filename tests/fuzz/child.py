@@ -16,7 +16,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from hudi_assets.engine.timeline import settled
+from hudi_assets.engine.timeline import whole_files as settled
 from tests.fuzz.table import build
 from tests.fuzz.targets import OF_VERSION_9, TARGETS
 from tests.local_session import install

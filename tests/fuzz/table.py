@@ -12,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_assets.engine import HudiTable, state
+from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.queries.query import read_task
-from hudi_assets.engine.settings.config import LOG_BLOCK_FORMAT
+from hudi_assets.engine.table import state
+from hudi_assets.engine.table.settings.config import LOG_BLOCK_FORMAT
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
 from tests.local_session import LocalSession
 

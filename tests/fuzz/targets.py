@@ -12,15 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.concurrency.lock import HudiLock, write_lock
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.layout.v8 import LayoutV8
-from hudi_assets.engine.metadata_table.own_timeline import ROOT
-from hudi_assets.engine.metadata_table.reader import read_files
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage, open_storage
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
+from hudi_assets.engine.table.metadata.own_timeline import ROOT
+from hudi_assets.engine.table.metadata.reader import read_files
 from hudi_assets.engine.timeline.instants import Timeline
+from hudi_assets.engine.transaction.lock import HudiLock, write_lock
 from tests.fuzz.mutations import HOSTILE_TEXT, damage, damage_json
 from tests.fuzz.table import Fuzzed, ask_everything, forget, snapshot
 

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.avro.codec import arrow_to_avro_schema, encode_records
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.logs.codec import (
+from hudi_assets.engine.format.avro.codec import arrow_to_avro_schema, encode_records
+from hudi_assets.engine.format.log_file.codec import (
     MAGIC,
     BlockType,
     DeleteRecord,

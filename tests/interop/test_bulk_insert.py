@@ -10,7 +10,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.queries.query import ReadTask, read_task
-from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.transaction.publish import Publisher
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.beside import SETTINGS, Beside, frame

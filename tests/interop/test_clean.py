@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.model import NothingToDo, Plan
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.archived import archive_files, decode_archive
-from hudi_assets.engine.timeline.publish import system_now_ms
+from hudi_assets.engine.timeline.archive.v6 import archive_files, decode_archive
+from hudi_assets.engine.transaction.clean import CleanResult
+from hudi_assets.engine.transaction.publish import system_now_ms
 from scripts.hudi_client import Hudi, HudiError
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.crash.faulty import Crash, DyingStorage

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.concurrency.heartbeat import INTERVAL, Heartbeats
-from hudi_assets.engine.concurrency.lock import LOCK_PATH, write_lock
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.config import WRITERS
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.table.settings.config import WRITERS
+from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import WRITER, CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
+from hudi_assets.engine.transaction.heartbeat import INTERVAL, Heartbeats
+from hudi_assets.engine.transaction.lock import LOCK_PATH, write_lock
 from scripts.hudi_client import Hudi, HudiError
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.engine.event_time.inference import Source
+from hudi_assets.engine.model.column_unit import Source
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key
 from tests.interop.tables import hudi_options

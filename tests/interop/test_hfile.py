@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.layout.v8 import LayoutV8
-from hudi_assets.engine.logs.codec import BlockType, encode_block, read_blocks
-from hudi_assets.engine.metadata_table.hfile import MAX_RECORD_KEY, MIN_RECORD_KEY, Flavour, read_hfile, write_hfile
-from hudi_assets.engine.metadata_table.reader import FilesState, newest_schema, read_files
-from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import encode
+from hudi_assets.engine.format.hfile.file import MAX_RECORD_KEY, MIN_RECORD_KEY, Flavour, read_hfile, write_hfile
+from hudi_assets.engine.format.log_file.codec import BlockType, encode_block, read_blocks
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
+from hudi_assets.engine.table.metadata.reader import FilesState, newest_schema, read_files
+from hudi_assets.engine.table.metadata.record_schema import record_schema
+from hudi_assets.engine.table.metadata.records import encode
 from hudi_assets.engine.timeline.instants import Timeline, latest_states
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key, read_with_hudi_rs

@@ -15,11 +15,11 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.indexes.bloom import bloom_footer, key_range
-from hudi_assets.engine.indexes.settings import parse_index_settings
-from hudi_assets.engine.metadata_table.column_stats import ColumnStatsIndex
-from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
-from hudi_assets.engine.metadata_table.reader import ValidInstants
+from hudi_assets.engine.format.bloom import bloom_footer, key_range
+from hudi_assets.engine.table.metadata.column_stats import ColumnStatsIndex
+from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
+from hudi_assets.engine.table.metadata.reader import ValidInstants
+from hudi_assets.engine.table.settings.indexes import parse_index_settings
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key, differences
 from tests import bloom_reference, local_session

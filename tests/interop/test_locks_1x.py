@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.concurrency.lock import LOCK_PATH, write_lock
-from hudi_assets.engine.concurrency.providers import LOCK_PROVIDER
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
-from hudi_assets.engine.settings.config import WRITERS
+from hudi_assets.engine.table.settings.config import WRITERS
+from hudi_assets.engine.transaction.lock import LOCK_PATH, write_lock
+from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER
 from scripts.hudi_client import Hudi, HudiError
 from tests.interop.test_concurrency import JAVA
 from tests.interop.test_markers import SETTINGS, options, rows, values, written

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction.executor import CompactionExecutor
-from hudi_assets.engine.concurrency.heartbeat import INTERVAL, Heartbeats
-from hudi_assets.engine.concurrency.lock import write_lock
+from hudi_assets.engine.actions.compaction.executor import CompactionExecutor
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.config import WRITERS
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.timeline.markers import TEMP, all_marked_files
-from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.transaction.heartbeat import INTERVAL, Heartbeats
+from hudi_assets.engine.transaction.lock import write_lock
+from hudi_assets.engine.transaction.publish import Publisher
 from scripts.hudi_client import Hudi, HudiError
 from tests.interop.test_concurrency import JAVA
 from tests.local_session import LocalSession

@@ -10,8 +10,8 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.metadata_table.partitions import named, table_properties
 from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.table.metadata.partitions import named, table_properties
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key, differences, read_with_hudi_rs
 from tests.interop.beside import BATCHES, ON, Beside

@@ -15,9 +15,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
-from hudi_assets.engine.metadata_table.partitions import named, table_properties
 from hudi_assets.engine.model import Action
+from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
+from hudi_assets.engine.table.metadata.partitions import named, table_properties
 from scripts.hudi_client import Hudi
 from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.beside import BATCHES, Beside, frame

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, NoPlan, Plan
-from hudi_assets.engine.logs.codec import HeaderKey, read_headers
+from hudi_assets.engine.format.log_file.codec import HeaderKey, read_headers
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.spark import spark_schema
+from hudi_assets.engine.spark.session import spark_schema
 from scripts.hudi_client import HudiError
 from scripts.hudi_rows import by_key, differences
 from tests.interop.readers import HUDI_RS, VIEWS, Readers

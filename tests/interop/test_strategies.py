@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Operation, Plan
 from scripts.hudi_client import Hudi
 from tests.interop.tables import hudi_options
@@ -205,7 +206,7 @@ def test_hudi_executes_our_plan(days: Path, path: Path, hudi_0_15: Hudi) -> None
     assert len(plan.operations) == 3
     hudi_0_15.compaction(path, "execute")
     assert table.pending_plan() is None
-    assert table.state().last_threshold is None
+    assert TableTimes(table.state()).last_threshold is None
     keys = ["_hoodie_record_key", "ts", "p", "text", "_hoodie_commit_time"]
     assert hudi_0_15.read(path).sort_by("_hoodie_record_key").select(keys).equals(before.select(keys))
     assert {log.partition for log in table.state().remaining_logs} == {day(0)}

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.housekeeping.clean_state import read_savepoints
-from hudi_assets.engine.housekeeping.query_grace import query_time
-from hudi_assets.engine.layout.v8 import LayoutV8
-from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
+from hudi_assets.engine.actions.cleaning.query_grace import query_time
 from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.storage import LocalStorage, Storage
-from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
+from hudi_assets.engine.table.files.cleaned import read_savepoints
+from hudi_assets.engine.table.layout.v8 import LayoutV8
+from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
+from hudi_assets.engine.timeline.archive.v8 import HISTORY, archived_instants, read_manifest
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import WRITER
-from hudi_assets.engine.timeline.publish import system_now_ms
+from hudi_assets.engine.transaction.clean import CleanResult
+from hudi_assets.engine.transaction.publish import system_now_ms
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.crash.faulty import Crash, DyingStorage

@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudi_assets.engine import HudiTable, NoPlan, Plan
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.writing.keys import bucket_ids
+from hudi_assets.engine.table.record_keys import bucket_ids
 from tests.local_session import Frame, LocalSession
 from tests.machine.oracle import Event, Merge, Oracle, Shown
 

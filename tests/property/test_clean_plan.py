@@ -8,19 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.cleaning.plan import Retention, earliest_to_retain, plan_clean, retention
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.clean_plan import (
-    CleaningPolicy,
-    CleanPlan,
-    Inventory,
-    Retention,
-    earliest_to_retain,
-    plan_clean,
-    protected_files,
-    retention,
-)
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, LogFile, NothingToDo, State
-from hudi_assets.engine.slices.file_view import GroupKey
+from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
+from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.files.needed import Inventory, protected_files
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms
 
 HOUR = 3_600_000

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.logs.codec import (
+from hudi_assets.engine.format.log_file.codec import (
     MAGIC,
     BlockType,
     DeleteRecord,

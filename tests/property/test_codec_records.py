@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.avro import codec as avro_codec
-from hudi_assets.engine.avro import encode as avro_encode
-from hudi_assets.engine.avro.codec import (
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.format.avro import codec as avro_codec
+from hudi_assets.engine.format.avro import encode as avro_encode
+from hudi_assets.engine.format.avro.codec import (
     arrow_to_avro_schema,
     avro_to_arrow_schema,
     decode_records,
@@ -23,11 +24,10 @@ from hudi_assets.engine.avro.codec import (
     project,
     with_meta_columns,
 )
-from hudi_assets.engine.avro.columns import Irregular, decode_columns, knows
-from hudi_assets.engine.avro.encode import is_plain
-from hudi_assets.engine.avro.logical import from_raw
-from hudi_assets.engine.avro.schema import parse_avro_schema
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.format.avro.columns import Irregular, decode_columns, knows
+from hudi_assets.engine.format.avro.encode import is_plain
+from hudi_assets.engine.format.avro.logical import from_raw
+from hudi_assets.engine.format.avro.schema import parse_avro_schema
 
 # A hang shows; a busy machine does not.
 

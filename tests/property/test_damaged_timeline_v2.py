@@ -12,7 +12,7 @@ import pytest
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, completion_times
+from hudi_assets.engine.timeline.archive.v8 import HISTORY, archived_instants, completion_times
 from hudi_assets.engine.timeline.commit_avro import decode_commit
 from tests.fuzz.mutations import damage
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.event_time.inference import ColumnUnit, Counts, Source, contradiction, infer, possible_units
-from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit
+from hudi_assets.engine.model.column_unit import ColumnUnit, Counts, Source, contradiction, infer, possible_units
+from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit
 
 _DAY = 86_400_000
 _1900, _1970, _1971, _1980, _2100, _9999 = (

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.metadata_table.hfile import Flavour, HFileReader, read_hfile, write_hfile
-from hudi_assets.engine.metadata_table.hfile_blocks import Codec
+from hudi_assets.engine.format.hfile.blocks import Codec
+from hudi_assets.engine.format.hfile.file import Flavour, HFileReader, read_hfile, write_hfile
 
 # A hang shows; a busy machine does not.
 SCHEMA = '{"type":"record","name":"x","fields":[]}'

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.compaction.residue import OperationLeaves, ResidueSpec
-from hudi_assets.engine.compaction.strategy import filter_log_files
-from hudi_assets.engine.event_time.summary import Bound, LogSummary, Since, Undated
-from hudi_assets.engine.event_time.units import EventTimeUnit
-from hudi_assets.engine.layout.v6 import LayoutV6
+from hudi_assets.engine.actions.compaction.residue import OperationLeaves, ResidueSpec
+from hudi_assets.engine.actions.compaction.strategy import filter_log_files
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
 from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
 from hudi_assets.engine.model import BoundRule, FileSlice, LogFile, MergeMode, Operation
+from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Undated
+from hudi_assets.engine.model.units import EventTimeUnit
+from hudi_assets.engine.table.layout.v6 import LayoutV6
 from tests.held_slice import HeldSlice
 
 EVENT_TIME, COMMIT_TIME, OVERWRITE, EVENT_TIME_0X = (

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.writing import exchange, packing, pieces
-from hudi_assets.engine.writing.exchange import Note, Parcel
-from hudi_assets.engine.writing.keys import java_hash
-from hudi_assets.engine.writing.packing import Packing, groups_of
+from hudi_assets.engine.actions.writing import exchange, packing
+from hudi_assets.engine.actions.writing import parcels as pieces
+from hudi_assets.engine.actions.writing.exchange import Note, Parcel
+from hudi_assets.engine.actions.writing.packing import Packing, groups_of
+from hudi_assets.engine.table.record_keys import java_hash
+from hudi_assets.engine.table.settings.config import TableConfig
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("words", pa.list_(pa.string()))])
 Rows = list[tuple[str, str, int]]

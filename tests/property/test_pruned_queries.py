@@ -14,20 +14,20 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.avro.schema import META_COLUMNS, arrow_to_avro_schema, with_meta_columns
-from hudi_assets.engine.compaction.base_file import write_base_file
-from hudi_assets.engine.logs.block_times import BlockTimes
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
-from hudi_assets.engine.logs.delete_codec import encode_deletes
-from hudi_assets.engine.logs.reader import CommittedInstants
+from hudi_assets.engine.actions.writing.log_files import encode_data_block
+from hudi_assets.engine.format.avro.schema import META_COLUMNS, arrow_to_avro_schema, with_meta_columns
+from hudi_assets.engine.format.log_file.block_times import BlockTimes
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
 from hudi_assets.engine.merging.delete_records import delete_records
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
-from hudi_assets.engine.slices.reader import SliceReader, SliceTask
-from hudi_assets.engine.slices.rows import read_slice
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.writing.write import encode_data_block
+from hudi_assets.engine.table.base_file_writer import write_base_file
+from hudi_assets.engine.table.log_files.reader import CommittedInstants
+from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
+from hudi_assets.engine.table.slices.rows import read_slice
 
 COMMIT = "_hoodie_commit_time"
 BASE = "00000000000000003"  # of the base file: its rows are of commits up to it

@@ -27,10 +27,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask, read_task
-from hudi_assets.engine.timeline.archive_kind import TimelineFile
+from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.instants import WRITES, format_instant
 from tests.local_session import LocalSession, install
 

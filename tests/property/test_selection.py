@@ -11,10 +11,10 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.compaction.strategy import filter_log_files
-from hudi_assets.engine.event_time.summary import Bound, LogSummary, Since, Undated
+from hudi_assets.engine.actions.compaction.strategy import filter_log_files
 from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, merge
 from hudi_assets.engine.model import BoundRule, FileSlice, LogFile
+from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Undated
 
 SCHEMA = pa.schema([(KEY, pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 

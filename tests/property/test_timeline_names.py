@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.model import Action, State
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
 
 LAYOUTS: list[Layout] = [LayoutV6(), LayoutV8(8), LayoutV8(9)]
 INSTANTS = st.one_of(*(st.integers(0, 10**n - 1).map(lambda i, n=n: str(i).zfill(n)) for n in (14, 17)))

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction import executor as compaction
+from hudi_assets.engine.actions.compaction import executor as compaction
+from hudi_assets.engine.actions.writing import delta_commit as writer
 from hudi_assets.engine.errors import Conflict, CorruptTable, HudiAssetsError, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
-from hudi_assets.engine.writing import writer
+from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
 

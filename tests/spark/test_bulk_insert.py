@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.writing import exchange
+from hudi_assets.engine.actions.writing import exchange
+from hudi_assets.engine.spark import session as seam
 
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("words", pa.list_(pa.string()))])

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.compaction import planning
+from hudi_assets.engine.actions.compaction import planning
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode, Plan
-from hudi_assets.engine.settings.config import dump_properties
-from hudi_assets.engine.settings.merging import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
+from hudi_assets.engine.table.settings.config import dump_properties
+from hudi_assets.engine.table.settings.merging import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema(

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.spark_parquet import plain_files
+from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark.parquet import plain_files
 
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema(

@@ -14,9 +14,10 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan, spark_java
-from hudi_assets.engine import spark as seam
+from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.spark import java_classes as spark_java
+from hudi_assets.engine.spark import session as seam
 from hudi_assets.engine.timeline.instants import instant_ms
 from tests.local_session import LocalSession
 
@@ -519,7 +520,7 @@ def test_a_range_of_completion_times_misses_no_write(session: LocalSession, tmp_
 
 def test_completion_times_of_archived_writes(session: LocalSession, tmp_path: Path) -> None:
     """A range that begins before them needs the archived timeline; so does the cut of their log files."""
-    from hudi_assets.engine.timeline.archive_kind import TimelineFile
+    from hudi_assets.engine.timeline.archive.kind import TimelineFile
 
     table = at_version_9(tmp_path / "t")
     write(table, session, 10_000, ("k0", 1_000, 1))

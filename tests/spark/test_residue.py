@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.layout.names import log_version
 from hudi_assets.engine.model import Action, NoPlan, Plan
+from hudi_assets.engine.table.layout.names import log_version
 from tests.local_session import LocalSession
 from tests.spark.test_merge_modes import at, compact, delete, make, read_optimized, shown, snapshot, upsert
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.engine.spark import spark_schema
+from hudi_assets.engine.spark.session import spark_schema
 from resources.catalog import read_optimized_query
 from tests.schemas import EVOLUTIONS, TYPES
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import spark_java
-from hudi_assets.engine.queries.places import Places
+from hudi_assets.engine.spark import java_classes as spark_java
+from hudi_assets.engine.spark.partitions import Places
 
 pytestmark = pytest.mark.spark
 MB = 1 << 20

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from hudi_assets.engine import HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.logs.codec import min_event_time, read_blocks
+from hudi_assets.engine.format.log_file.codec import min_event_time, read_blocks
 
 pytestmark = pytest.mark.spark
 SCHEMA = "id string, part string, ts long, v long"

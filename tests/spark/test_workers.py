@@ -8,7 +8,7 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine.spark import run_tasks
+from hudi_assets.engine.spark.session import run_tasks
 
 pytestmark = pytest.mark.spark
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hudi_assets.engine.actions.archiving.metadata_table import archive_metadata_table
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.archive_metadata import archive_metadata_table
-from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline
 from hudi_assets.engine.storage import LocalStorage, Storage
+from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline
 from tests.crash.faulty import Crash, DyingStorage
 from tests.local_session import LocalSession
 from tests.metadata_tables import in_metadata_table, on_disk, switch_on

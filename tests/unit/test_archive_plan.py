@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.archiving.plan import Bounds, Keep, keep_of, plan_archive
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.archive_plan import Bounds, Keep, keep_of, plan_archive
 from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.timeline.instants import Timeline
 

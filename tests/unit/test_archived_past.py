@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
 from tests.local_session import LocalSession

@@ -14,8 +14,8 @@ import pytest
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.storage import LocalStorage, Storage
-from hudi_assets.engine.timeline.archive_layers import Layering, add_instants, layering_of, merge_layers
-from hudi_assets.engine.timeline.archived_v2 import (
+from hudi_assets.engine.timeline.archive.layers import Layering, add_instants, layering_of, merge_layers
+from hudi_assets.engine.timeline.archive.v8 import (
     HISTORY,
     SCHEMA,
     VERSION_FILE,

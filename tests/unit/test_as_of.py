@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hudi_assets.engine.model import BaseFile, FileSlice, LogFile
-from hudi_assets.engine.slices.as_of import Since, at_its_own_time, slices_across
-from hudi_assets.engine.slices.file_view import FileView, GroupKey
-from hudi_assets.engine.slices.history import Across, Evidence, History, settled_at, view_as_of
+from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.slices.as_of import Since, at_its_own_time, slices_across
+from hudi_assets.engine.table.slices.file_view import FileView
+from hudi_assets.engine.table.slices.history import Across, Evidence, History, settled_at, view_as_of
 
 G: GroupKey = ("p", "g")
 OWN = at_its_own_time()

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine.avro import codec as avro_codec
-from hudi_assets.engine.avro.codec import (
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
+from hudi_assets.engine.format.avro import codec as avro_codec
+from hudi_assets.engine.format.avro.codec import (
     META_COLUMNS,
     arrow_to_avro_schema,
     avro_to_arrow_schema,
@@ -28,8 +29,7 @@ from hudi_assets.engine.avro.codec import (
     record_name,
     with_meta_columns,
 )
-from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.logs.codec import LogBlock, min_event_time, read_blocks, with_min_event_time
+from hudi_assets.engine.format.log_file.codec import LogBlock, min_event_time, read_blocks, with_min_event_time
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 UTC_MICROS = pa.timestamp("us", "UTC")

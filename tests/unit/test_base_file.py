@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine.avro.schema import META_COLUMNS, arrow_to_avro_schema
-from hudi_assets.engine.compaction.base_file import FILE_NAME, BaseFileWriter, write_base_file
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.indexes.bloom import BloomSettings
-from hudi_assets.engine.settings.parquet import BLOCK_SIZE, CODEC, ParquetSettings, parse_parquet_settings
-from hudi_assets.engine.settings.parquet import DICTIONARY as DICTIONARY_KEY
+from hudi_assets.engine.format.avro.schema import META_COLUMNS, arrow_to_avro_schema
+from hudi_assets.engine.format.bloom import BloomSettings
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.base_file_writer import FILE_NAME, BaseFileWriter, write_base_file
+from hudi_assets.engine.table.settings.parquet import BLOCK_SIZE, CODEC, ParquetSettings, parse_parquet_settings
+from hudi_assets.engine.table.settings.parquet import DICTIONARY as DICTIONARY_KEY
 
 SCHEMA = pa.schema([*((name, pa.string()) for name in META_COLUMNS), ("v", pa.int64())])
 AVRO = arrow_to_avro_schema(SCHEMA, "t_record", "hoodie.t")

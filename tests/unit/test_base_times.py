@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine.event_time.units import EventTimeUnit
 from hudi_assets.engine.model import BaseFile, FileSlice
-from hudi_assets.engine.slices.base_times import BaseTimes
+from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.files.base_times import BaseTimes
 
 AT = datetime(2026, 1, 1, 12, 0, 0, 1500, UTC)
 MS = 1_767_268_800_000

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction import planning
+from hudi_assets.engine.actions.compaction import planning
 from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.settings.config import QUERY_GRACE, WRITERS
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.table.settings.config import QUERY_GRACE, WRITERS
+from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from tests.local_session import LocalSession
 from tests.machine.table_under_test import Ticking

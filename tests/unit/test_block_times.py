@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.event_time import table_times
-from hudi_assets.engine.event_time.summary import LogSummary, from_json, to_json
-from hudi_assets.engine.logs.block_times import BlockTimes, block_times, with_block_times
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, LogBlock, encode_block, read_blocks
+from hudi_assets.engine.event_time import table_times as table_times_module
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_times, with_block_times
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBlock, encode_block, read_blocks
 from hudi_assets.engine.model import MergeMode, Plan
+from hudi_assets.engine.model.log_summary import LogSummary, from_json, to_json
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())])
@@ -100,13 +101,13 @@ def test_no_content_of_ours_is_read_and_headers_say_what_the_stats_say(
         assert isinstance(plan, Plan)
         table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
         assert [log.name for log in logs(table) if log.name.endswith(f"{plan.instant}.log.1_0-0-0")], "a residue log"
-    by_stats, fresh = dict(table.state().summaries), table.freshness()
+    by_stats, fresh = dict(TableTimes(table.state()).summaries), table.freshness()
     scanned = _scanned(table)
     for log in logs(table):
         blank_contents(log)
-    monkeypatch.setattr(table_times, "_own_stats", lambda state: {})
+    monkeypatch.setattr(table_times_module, "_own_stats", lambda state: {})
     shutil.rmtree(tmp_path / "t" / SCRATCH)
-    by_headers = table.state().summaries
+    by_headers = TableTimes(table.state()).summaries
     for path, told in by_headers.items():
         known = by_stats[path]
         assert (told.min_event_time, told.max_event_time) == (known.min_event_time, known.max_event_time), path
@@ -130,8 +131,8 @@ def _scanned(table: HudiTable) -> dict[str, LogSummary]:
         path = Path(table.path) / log.path
         kept = path.read_bytes()
         path.write_bytes(_rewritten(kept, lambda schema: {k: v for k, v in schema.items() if "event.time" not in k}))
-        column, unit = table.state().event_time_column
-        found[log.path] = table_times.scan_summary(
+        column, unit = TableTimes(table.state()).column
+        found[log.path] = table_times_module.scan_summary(
             table._storage, log.path, column, unit, table.config.ordering_field, table.state().schema
         ).summary
         path.write_bytes(kept)
@@ -180,17 +181,17 @@ def test_a_header_is_believed_where_it_is_whole_and_of_this_block_and_column(
     table, log = _one_log(tmp_path, session)
     # A byte more than the write stat says: the file itself is asked.
     log.write_bytes(_rewritten(log.read_bytes(), lambda s: change(s) | {"doc": "longer"}))
-    (summary,) = table.state().summaries.values()
+    (summary,) = TableTimes(table.state()).summaries.values()
     assert (summary.min_event_time, summary.max_event_time) == (lowest, 30_000)
 
 
 def test_another_event_time_column_is_read_from_the_data(tmp_path: Path, session: LocalSession) -> None:
     _one_log(tmp_path, session)
     other = HudiTable.open(str(tmp_path / "t"), settings={"hoodie.payload.event.time.field": "v"})
-    (summary,) = other.state().summaries.values()
+    (summary,) = TableTimes(other.state()).summaries.values()
     assert (summary.min_event_time, summary.max_event_time) == (30_000, 30_000)
     renamed = HudiTable.open(str(tmp_path / "t"), settings={"hoodie.payload.event.time.field": "seq"})
-    (summary,) = renamed.state().summaries.values()
+    (summary,) = TableTimes(renamed.state()).summaries.values()
     assert (summary.min_event_time, summary.max_event_time) == (2, 2)
 
 
@@ -213,7 +214,7 @@ def test_summaries_are_kept_whole_but_for_their_bound(tmp_path: Path, session: L
     table = create(tmp_path / "t", data_latency="1s")
     table.upsert(session, rows(session, ("a", 20_000, 1)))  # type: ignore[arg-type]
     table.delete(session, gone(session, "ts", ("a", None), ("b", 5_000)))  # type: ignore[arg-type]
-    for summary in table.state().summaries.values():
+    for summary in TableTimes(table.state()).summaries.values():
         assert from_json(json.loads(json.dumps(to_json(summary)))) == summary
     with pytest.raises(ValueError, match="unpack"):
         from_json([1, 2, 0, 0, None, None])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.indexes.bloom import BloomFilterType, BloomSettings, bloom_footer, key_range, serialized
-from hudi_assets.engine.indexes.settings import IndexSettings, parse_index_settings
+from hudi_assets.engine.format.bloom import BloomFilterType, BloomSettings, bloom_footer, key_range, serialized
+from hudi_assets.engine.table.settings.indexes import IndexSettings, parse_index_settings
 from tests import bloom_reference as slow
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -12,9 +12,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import Action, CommitResult, Plan
 from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.local_session import LocalSession
 from tests.metadata_tables import switch_on
 from tests.other_index import of_index

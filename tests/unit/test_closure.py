@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.compaction.closure import MergeRule, close
-from hudi_assets.engine.compaction.strategy import LogSummary
+from hudi_assets.engine.actions.compaction.closure import MergeRule, close
+from hudi_assets.engine.actions.compaction.strategy import LogSummary
 from hudi_assets.engine.model import MergeMode
 
 BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from hudi_assets.engine.collector import no_collecting
+from hudi_assets.engine.gc_pause import no_collecting
 
 MANY = 1_000_000
 

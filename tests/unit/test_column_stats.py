@@ -14,10 +14,10 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
-from hudi_assets.engine.metadata_table.footer_stats import ColumnStats, as_record, footer_stats
-from hudi_assets.engine.metadata_table.index_keys import group_of, stats_key, xxh64
-from hudi_assets.engine.metadata_table.own_timeline import OwnTimeline
+from hudi_assets.engine.format.parquet_footer import ColumnStats, as_record, footer_stats
 from hudi_assets.engine.model import Action, Plan, State
+from hudi_assets.engine.table.metadata.index_keys import group_of, stats_key, xxh64
+from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from tests.crash.tables import SCHEMA, write
 from tests.local_session import Frame
 from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on

@@ -11,7 +11,7 @@ import fastavro
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.timeline.avro_record import decode, encode
+from hudi_assets.engine.format.avro.record import decode, encode
 from hudi_assets.engine.timeline.clean_metadata import decode_clean, decode_clean_plan, decode_savepoint
 from hudi_assets.engine.timeline.commit_avro import COMMIT, REPLACE, decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import THRESHOLD, WRITER, CommitMetadata, WriteStat

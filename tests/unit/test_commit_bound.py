@@ -16,8 +16,8 @@ from hudi_assets.cli_output import show_freshness, show_status
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.commit_bound import bound_in_words, requested_ms
-from hudi_assets.engine.event_time.units import iso
 from hudi_assets.engine.model import BoundRule, CommitBound
+from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
 from hudi_assets.report import promise_metadata
 from tests.local_session import LocalSession

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine.schema.distinct import dictionary_columns
+from hudi_assets.engine.format.parquet_distinct import dictionary_columns
 
 ROWS = 5_000
 NUMBERS = range(ROWS)

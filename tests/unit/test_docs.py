@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.cli import app
-from hudi_assets.engine.settings.config import _OWN_SETTINGS
+from hudi_assets.engine.table.settings.config import _OWN_SETTINGS
 from hudi_assets.home import project_root
 
 ROOT = project_root()

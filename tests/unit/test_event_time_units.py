@@ -9,8 +9,8 @@ import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
-from hudi_assets.engine.event_time.inference import Source
-from hudi_assets.engine.event_time.units import parse_time
+from hudi_assets.engine.model.column_unit import Source
+from hudi_assets.engine.model.units import parse_time
 from tests.local_session import LocalSession
 from tests.others_table import leave_to_others, others
 

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine.avro.schema import arrow_to_avro_schema, avro_to_arrow_schema
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.schema.evolution import by_value, check_columns, check_fits, evolve, same_types
+from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema, avro_to_arrow_schema
+from hudi_assets.engine.table.schema_evolution import by_value, check_columns, check_fits, evolve, same_types
 
 UTC = pa.timestamp("us", "UTC")
 

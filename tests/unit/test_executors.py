@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction import executor
-from hudi_assets.engine.concurrency.executors import begun_by_us
+from hudi_assets.engine.actions.compaction import executor
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.settings.config import WRITERS
-from hudi_assets.engine.settings.merging import TABLE_SERVICES
-from hudi_assets.engine.timeline.publish import BEGUN
+from hudi_assets.engine.table.settings.config import WRITERS
+from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.transaction.other_executors import begun_by_us
+from hudi_assets.engine.transaction.publish import BEGUN
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.model import BaseFile, LogFile
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
 
 T = "20260101000000000"
 LOG, BASE = f".f_{T}.log.3_1-0-1", f"f_0-1-0_{T}.parquet"

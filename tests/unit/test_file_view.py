@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hudi_assets.engine.layout.v6 import LayoutV6
 from hudi_assets.engine.model import CarryOver, Operation, Plan
-from hudi_assets.engine.slices.file_view import FileView, build_view
-from hudi_assets.engine.slices.listing import parse
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.slices.file_view import FileView, build_view
+from hudi_assets.engine.table.slices.listing import parse
 from hudi_assets.engine.timeline.instants import Timeline, latest_states
 
 LAYOUT = LayoutV6()

@@ -13,15 +13,8 @@ from types import ModuleType
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable, HudiAssetsError, InvalidInput, UnsupportedTable
-from hudi_assets.engine.metadata_table import hfile_blocks
-from hudi_assets.engine.metadata_table.hfile import (
-    TRAILER_SIZE,
-    Flavour,
-    HFileReader,
-    read_hfile,
-    write_hfile,
-)
-from hudi_assets.engine.metadata_table.hfile_blocks import (
+from hudi_assets.engine.format.hfile import blocks as hfile_blocks
+from hudi_assets.engine.format.hfile.blocks import (
     HEADER_SIZE,
     BlockKind,
     Codec,
@@ -34,6 +27,7 @@ from hudi_assets.engine.metadata_table.hfile_blocks import (
     encode_root_index,
     hadoop_varint,
 )
+from hudi_assets.engine.format.hfile.file import TRAILER_SIZE, Flavour, HFileReader, read_hfile, write_hfile
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FILES = sorted(file.name for file in GOLDEN.glob("hfile_*.hfile"))

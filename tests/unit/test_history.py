@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hudi_assets.engine.model import BaseFile, CarryOver, FileSlice, LogFile, Operation, Plan
-from hudi_assets.engine.slices.file_view import FileView, GroupKey
-from hudi_assets.engine.slices.history import Evidence, Gap, History, after, view_as_of
+from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.slices.file_view import FileView
+from hudi_assets.engine.table.slices.history import Evidence, Gap, History, after, view_as_of
 
 G: GroupKey = ("p", "g")
 H: GroupKey = ("p", "h")

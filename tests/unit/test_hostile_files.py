@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.avro.container import checked
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.logs.reader import read_parquet
+from hudi_assets.engine.format.avro.container import checked
+from hudi_assets.engine.format.parquet_reader import read_parquet
 from hudi_assets.engine.model import CarryOver, Operation, Plan
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.timeline.checked_json import seal, unseal
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
-from hudi_assets.engine.timeline.sealed import seal, unseal
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create, rows_of
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.housekeeping.clean_plan import CleaningPolicy, CleanPlan
-from hudi_assets.engine.housekeeping.clean_state import read_cleans, read_savepoints
 from hudi_assets.engine.model import Action, Instant, NothingToDo, Plan, State
+from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.archived import archive_files, decode_archive
+from hudi_assets.engine.table.files.cleaned import read_cleans, read_savepoints
+from hudi_assets.engine.timeline.archive.v6 import archive_files, decode_archive
+from hudi_assets.engine.timeline.archived_facts import MEMORY
+from hudi_assets.engine.timeline.checked_json import seal, unseal
 from hudi_assets.engine.timeline.clean_metadata import (
     CleanMetadata,
     Savepoint,
@@ -27,8 +28,7 @@ from hudi_assets.engine.timeline.clean_metadata import (
     encode_clean_plan,
     encode_savepoint,
 )
-from hudi_assets.engine.timeline.memory import MEMORY
-from hudi_assets.engine.timeline.sealed import seal, unseal
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.tables import carried_by
 from tests.local_session import LocalSession
 from tests.table_life import SCHEMA, Life

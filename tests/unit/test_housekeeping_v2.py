@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import Action, NothingToDo
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.archived_v2 import HISTORY, archived_instants, read_manifest
+from hudi_assets.engine.timeline.archive.v8 import HISTORY, archived_instants, read_manifest
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.local_session import LocalSession
 from tests.table_life import Life
 

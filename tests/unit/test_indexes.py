@@ -11,7 +11,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
-from hudi_assets.engine.indexes.bloom import BloomSettings, serialized
+from hudi_assets.engine.format.bloom import BloomSettings, serialized
 from hudi_assets.engine.model import CompactionResult, Plan
 from hudi_assets.engine.queries.query import read_task
 from tests import bloom_reference

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.model import Action, State
+from hudi_assets.engine.table.layout.v8 import LayoutV8
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(f.name for version in (8, 9) for f in (GOLDEN / f"hudi_1_2_v{version}").iterdir() if f.is_file())

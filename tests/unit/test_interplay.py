@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.engine.housekeeping.archive import ArchiveResult
+from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int32())])

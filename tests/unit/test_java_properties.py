@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.settings.java_properties import parse_properties
+from hudi_assets.engine.table.settings.java_properties import parse_properties
 
 
 def test_a_change_of_what_was_read_reaches_nobody_else() -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.writing.keys import (
+from hudi_assets.engine.table.record_keys import (
     bucket_file_id,
     bucket_ids,
     bucket_of,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.latency import LogEvidence, ObservedLatency, observe
-from hudi_assets.engine.settings.config import parse_config
+from hudi_assets.engine.table.settings.config import parse_config
 
 REQUIRED = {
     "hoodie.table.name": "t",

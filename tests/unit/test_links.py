@@ -13,10 +13,10 @@ import pytest
 
 from hudi_assets.checks import find_unresolved
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
 from hudi_assets.engine.model import CarryOver, NoPlan, Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.carried_over import decode_carried_over, encode_carried_over
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.local_session import LocalSession
 from tests.table_life import Life
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.concurrency.heartbeat import FOLDER, INTERVAL, MISSES, Heartbeats
-from hudi_assets.engine.concurrency.lock import EXECUTE, LOCK_EXPIRE, LOCK_PATH, WRITE, table_lock, write_lock
-from hudi_assets.engine.concurrency.providers import FILE_SYSTEM, LOCK_PROVIDER
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
-from hudi_assets.engine.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.transaction.heartbeat import FOLDER, INTERVAL, MISSES, Heartbeats
+from hudi_assets.engine.transaction.lock import EXECUTE, LOCK_EXPIRE, LOCK_PATH, WRITE, table_lock, write_lock
+from hudi_assets.engine.transaction.lock_providers import FILE_SYSTEM, LOCK_PROVIDER
 from tests.races.player import create
 
 JAVA_LOCK = {
@@ -30,7 +30,7 @@ JAVA_LOCK = {
 }
 HOLDER = """
 import sys
-from hudi_assets.engine.concurrency.lock import table_lock
+from hudi_assets.engine.transaction.lock import table_lock
 from hudi_assets.engine.storage import LocalStorage
 with table_lock(LocalStorage(sys.argv[1]), sys.argv[2], wait_s=5, action="holds it for a test"):
     print("held", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.logs.codec import (
+from hudi_assets.engine.format.log_file.codec import (
     MAGIC,
     BlockType,
     DeleteRecord,

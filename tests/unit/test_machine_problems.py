@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import EnvironmentProblem
-from hudi_assets.engine.spark import capture
+from hudi_assets.engine.spark.session import capture
 from hudi_assets.engine.storage import LocalStorage
 
 

@@ -15,7 +15,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.merging import passes
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
-from hudi_assets.engine.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
+from hudi_assets.engine.table.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
 from tests.crash.tables import at
 from tests.local_session import LocalSession
 
@@ -123,12 +123,12 @@ def test_the_least_budget(session: LocalSession, tmp_path: Path) -> None:
 # What a worker does, without Spark: one operation of a plan, and then how much memory the process took at most.
 WORKER = """
 import resource, sys
-from hudi_assets.engine.avro.schema import arrow_to_avro_schema, avro_to_arrow_schema
-from hudi_assets.engine.compaction.tasks import CompactionSpec, execute_operation
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.logs.reader import CommittedInstants
+from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema, avro_to_arrow_schema
+from hudi_assets.engine.actions.compaction.tasks import CompactionSpec, execute_operation
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.log_files.reader import CommittedInstants
 from hudi_assets.engine.model import Operation
-from hudi_assets.engine.slices.reader import SliceReader
+from hudi_assets.engine.table.slices.reader import SliceReader
 from hudi_assets.engine.storage import LocalStorage
 
 folder, memory, logs, avro = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), open(sys.argv[1] + "/schema").read()
@@ -160,11 +160,11 @@ def texts(seed: int) -> list[str]:
 
 def file_group(folder: Path) -> int:
     """A base file of LOGS * LOG_ROWS rows, and log files that replace all of them; its size in Arrow in MiB."""
-    from hudi_assets.engine.avro.schema import arrow_to_avro_schema, with_meta_columns
-    from hudi_assets.engine.compaction.base_file import write_base_file
-    from hudi_assets.engine.logs.block_times import BlockTimes
+    from hudi_assets.engine.actions.writing.log_files import encode_data_block
+    from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema, with_meta_columns
+    from hudi_assets.engine.format.log_file.block_times import BlockTimes
     from hudi_assets.engine.storage import LocalStorage
-    from hudi_assets.engine.writing.write import encode_data_block
+    from hudi_assets.engine.table.base_file_writer import write_base_file
 
     folder.mkdir()
     plain = pa.schema([("id", pa.string()), ("ts", pa.int64()), *((f"x{n}", pa.string()) for n in range(6))])

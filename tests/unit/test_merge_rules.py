@@ -9,8 +9,8 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.settings.config import dump_properties
-from hudi_assets.engine.settings.merging import MERGE_RULES, parse_merge_settings
+from hudi_assets.engine.table.settings.config import dump_properties
+from hudi_assets.engine.table.settings.merging import MERGE_RULES, parse_merge_settings
 from tests.spark.test_merge_modes import SCHEMA
 
 MODEL = "org.apache.hudi.common.model."

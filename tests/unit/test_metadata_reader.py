@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.layout.seam import Layout
-from hudi_assets.engine.layout.v6 import LayoutV6
-from hudi_assets.engine.layout.v8 import LayoutV8
-from hudi_assets.engine.logs.codec import (
+from hudi_assets.engine.format.hfile.file import Flavour, write_hfile
+from hudi_assets.engine.format.log_file.codec import (
     BlockType,
     DeleteRecord,
     HeaderKey,
@@ -22,13 +20,15 @@ from hudi_assets.engine.logs.codec import (
     encode_rollback_block,
     read_blocks,
 )
-from hudi_assets.engine.metadata_table.hfile import Flavour, write_hfile
-from hudi_assets.engine.metadata_table.own_timeline import ROOT
-from hudi_assets.engine.metadata_table.reader import newest_schema, read_files
-from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import FilesRecord, encode, partition_files, partition_list
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
+from hudi_assets.engine.table.metadata.own_timeline import ROOT
+from hudi_assets.engine.table.metadata.reader import newest_schema, read_files
+from hudi_assets.engine.table.metadata.record_schema import record_schema
+from hudi_assets.engine.table.metadata.records import FilesRecord, encode, partition_files, partition_list
 from hudi_assets.engine.timeline.instants import Timeline
 from tests.unit.test_hfile import GOLDEN
 

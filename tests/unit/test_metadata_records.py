@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.logs.codec import BlockType, read_blocks
-from hudi_assets.engine.metadata_table.hfile import Flavour, read_hfile
-from hudi_assets.engine.metadata_table.record_schema import record_schema
-from hudi_assets.engine.metadata_table.records import (
+from hudi_assets.engine.format.hfile.file import Flavour, read_hfile
+from hudi_assets.engine.format.log_file.codec import BlockType, read_blocks
+from hudi_assets.engine.table.metadata.record_schema import record_schema
+from hudi_assets.engine.table.metadata.records import (
     GONE,
     PARTITION_LIST_KEY,
     FilesRecord,

@@ -10,11 +10,11 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
-from hudi_assets.engine.metadata_table.own_timeline import ROOT, OwnTimeline, own_path
-from hudi_assets.engine.metadata_table.partitions import has_metadata_table, named, table_properties
-from hudi_assets.engine.metadata_table.policy import switch_off, untrue_after
-from hudi_assets.engine.metadata_table.writer import MetadataTable
 from hudi_assets.engine.model import Action, NothingToDo, Plan, State
+from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline, own_path
+from hudi_assets.engine.table.metadata.partitions import has_metadata_table, named, table_properties
+from hudi_assets.engine.table.metadata.policy import switch_off, untrue_after
+from hudi_assets.engine.table.metadata.writer import MetadataTable
 from tests.crash.tables import SCHEMA, THRESHOLD, write
 from tests.crash.test_metadata_table import create
 from tests.metadata_tables import INDEX_DEFS, in_metadata_table, on_disk, switch_on

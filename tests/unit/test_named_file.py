@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine.compaction.base_file import write_base_file
 from hudi_assets.engine.named_file import naming
-from hudi_assets.engine.spark import capture
+from hudi_assets.engine.spark.session import capture
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.base_file_writer import write_base_file
 
 ROWS = pa.table(
     {"_hoodie_record_key": [f"key {n}" for n in range(5_000)], "_hoodie_file_name": [""] * 5_000, "v": range(5_000)}

@@ -9,7 +9,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.timeline.markers import TEMP
-from hudi_assets.engine.undo.recover import forget_old_markers
+from hudi_assets.engine.transaction.recover import forget_old_markers
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create
 

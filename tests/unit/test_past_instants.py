@@ -14,12 +14,12 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, UnsupportedTable
-from hudi_assets.engine.layout.v8 import LayoutV8
 from hudi_assets.engine.model import Action, NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms
-from hudi_assets.engine.timeline.publish import Publisher
+from hudi_assets.engine.transaction.publish import Publisher
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])

@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.queries.places import Places, partition_values, places_of
-from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.settings.key_generators import COMPLEX, SIMPLE
-from hudi_assets.engine.slices.reader import SliceTask
-from hudi_assets.engine.writing.keys import partition_paths
+from hudi_assets.engine.queries.partition_filter import partition_values, places_of
+from hudi_assets.engine.spark.partitions import Places
+from hudi_assets.engine.table.record_keys import partition_paths
+from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.settings.key_generators import COMPLEX, SIMPLE
+from hudi_assets.engine.table.slices.reader import SliceTask
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("p", pa.string()), ("q", pa.int32())])
 values = st.one_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_assets.engine.actions.cleaning.query_grace import query_grace_ms, query_time
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.housekeeping.query_grace import query_grace_ms, query_time
 from hudi_assets.engine.model import Action, Instant, QueryTime, State
 from hudi_assets.engine.timeline.instants import Timeline, format_instant
 

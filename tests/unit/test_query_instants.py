@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from hudi_assets.engine import InvalidInput
-from hudi_assets.engine.queries.instants import EARLIEST, parse_begin, parse_instant
+from hudi_assets.engine.queries.moments import EARLIEST, parse_begin, parse_instant
 
 _CET = timezone(timedelta(hours=1))
 

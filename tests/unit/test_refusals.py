@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.errors import Conflict, CorruptTable, UnsupportedTable
-from hudi_assets.engine.logs.codec import BlockType, HeaderKey, encode_block, read_blocks
+from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Operation, Plan
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
 from tests.local_session import LocalSession

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine.avro.project import project
-from hudi_assets.engine.schema.required import with_stand_ins
+from hudi_assets.engine.format.avro.project import project
+from hudi_assets.engine.format.parquet_required import with_stand_ins
 
 
 def must(name: str, kind: pa.DataType) -> pa.Field:

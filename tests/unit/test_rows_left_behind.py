@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.engine.indexes.table_index import leaves_no_row_behind
-from hudi_assets.engine.settings.key_generators import CLASS, COMPLEX, SIMPLE, stated_generator
+from hudi_assets.engine.table.index import leaves_no_row_behind
+from hudi_assets.engine.table.settings.key_generators import CLASS, COMPLEX, SIMPLE, stated_generator
 
 BUCKET = ("p=a", "00000001-8f1d-4a52-9d51-0d1c8b3f6a11-0")
 OTHER = ("p=a", "f3b1c2d4-8f1d-4a52-9d51-0d1c8b3f6a11-0")

@@ -17,7 +17,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.spark import nullable
+from hudi_assets.engine.spark.session import nullable
 from tests.local_session import LocalSession
 from tests.schemas import EVOLUTIONS, TYPES, Evolution
 

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.timeline.settled import read_settled
+from hudi_assets.engine.timeline.whole_files import read_settled
 
 WHOLE = b"[1, 2, 3]"
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.avro.codec import chosen_records, decode_records, encode_records
-from hudi_assets.engine.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.format.avro.codec import chosen_records, decode_records, encode_records
+from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.merging.merge import Rows
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task, slice_reader
-from hudi_assets.engine.slices.streams import StoredSlice
+from hudi_assets.engine.table.slices.streams import StoredSlice
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.layout.choice import layout_of
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
+from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
 
 MODEL = "org.apache.hudi.common.model."
 DEFAULT, OVERWRITE = f"{MODEL}DefaultHoodieRecordPayload", f"{MODEL}OverwriteWithLatestAvroPayload"

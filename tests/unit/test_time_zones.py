@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.compaction.hudi_executor import check_jvm_zone
-from hudi_assets.engine.compaction.placement import past_instant
+from hudi_assets.engine.actions.compaction.hudi_executor import check_jvm_zone
+from hudi_assets.engine.actions.compaction.placement import past_instant
 from hudi_assets.engine.errors import Conflict, InvalidInput
-from hudi_assets.engine.metadata_table.policy import switch_off
 from hudi_assets.engine.model import Action, Instant, NoPlan, Plan, State
-from hudi_assets.engine.settings.config import TIMELINE_ZONE
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.metadata.policy import switch_off
+from hudi_assets.engine.table.settings.config import TIMELINE_ZONE
 from hudi_assets.engine.timeline.clock import next_instant
 from hudi_assets.engine.timeline.instants import (
     Timeline,
@@ -32,9 +32,7 @@ from hudi_assets.engine.timeline.instants import (
     local_date,
     moved_instant,
 )
-from hudi_assets.engine.timeline.publish import system_now_ms
-from hudi_assets.engine.timeline.zone import zone_of
-from hudi_assets.engine.timeline.zone_evidence import (
+from hudi_assets.engine.timeline.zone.evidence import (
     Finding,
     SavedBy,
     Sighting,
@@ -43,6 +41,8 @@ from hudi_assets.engine.timeline.zone_evidence import (
     saved_by,
     sightings,
 )
+from hudi_assets.engine.timeline.zone.zone import zone_of
+from hudi_assets.engine.transaction.publish import system_now_ms
 from tests.local_session import LocalSession
 from tests.table_life import SCHEMA
 

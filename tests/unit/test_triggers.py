@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.compaction.triggers import hold_back, not_due
+from hudi_assets.engine.actions.compaction.triggers import hold_back, not_due
 from hudi_assets.engine.model import Action, Instant, NoPlan, State
-from hudi_assets.engine.settings.compaction import CompactionSettings, TriggerName
+from hudi_assets.engine.table.settings.compaction import CompactionSettings, TriggerName
 from hudi_assets.engine.timeline.instants import Timeline
 
 DELTA, COMMIT, COMPACTION = Action.DELTA_COMMIT, Action.COMMIT, Action.COMPACTION

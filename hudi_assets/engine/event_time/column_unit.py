@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.event_time.inference import (
+from hudi_assets.engine.format.parquet_footer import footer_stats
+from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damage
+from hudi_assets.engine.model import BaseFile
+from hudi_assets.engine.model.column_unit import (
     EARLIEST_MS,
     LEEWAY_MS,
     ColumnUnit,
@@ -16,28 +19,26 @@ from hudi_assets.engine.event_time.inference import (
     contradiction,
     infer,
 )
-from hudi_assets.engine.event_time.summary import LogSummary
-from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit, in_counts, unit_of
-from hudi_assets.engine.logs.reader import open_parquet, parquet_damage
-from hudi_assets.engine.metadata_table.footer_stats import footer_stats
-from hudi_assets.engine.model import BaseFile
-from hudi_assets.engine.settings.config import EVENT_TIME_FIELD
+from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog
+from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_counts, unit_of
+from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD
+from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import instant_ms
-
-if TYPE_CHECKING:
-    from hudi_assets.engine.state import TableState
 
 _BASE_FILES: Final = 8
 """So many of the newest are looked at where no log file tells: freshness does not hang on the unit then."""
 
 
-def unit_of_table(state: TableState) -> ColumnUnit:
-    """The event-time column and how it counts; `InvalidInput` where the settings name no column that fits."""
+def unit_of_table(state: TableState, scanned: Callable[[], Mapping[str, ScannedLog]]) -> ColumnUnit:
+    """The event-time column and how it counts; `InvalidInput` where the settings name no column that fits.
+
+    `scanned`: what every remaining log file says by itself; asked for only where nothing states the unit.
+    """
     stated = stated_unit(state)
     if stated is not None:
         return stated
     name, _ = column_of(state)
-    return infer(name, [*_in_logs(state)] or [*_in_base_files(state, name)])
+    return infer(name, [*_in_logs(state, scanned())] or [*_in_base_files(state, name)])
 
 
 def stated_unit(state: TableState) -> ColumnUnit | None:
@@ -71,10 +72,10 @@ def column_of(state: TableState) -> tuple[str, EventTimeUnit | None]:
     return name, unit_of(state.data_schema.field(name).type, None, name)
 
 
-def _in_logs(state: TableState) -> Iterator[Counts]:
+def _in_logs(state: TableState, known: Mapping[str, ScannedLog]) -> Iterator[Counts]:
     """What every remaining log file holds, of which that is known."""
     for log in state.remaining_logs:
-        scanned = state.scanned[log.path]
+        scanned = known[log.path]
         if scanned.summary.dated is not None:
             yield Counts(log.path, *scanned.summary.dated, _committed_ms(scanned.last_instant))
 

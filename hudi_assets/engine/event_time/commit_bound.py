@@ -19,10 +19,11 @@ from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.event_time.lateness import data_latency_ms
-from hudi_assets.engine.event_time.summary import Bound, Since, Summaries, Undated
-from hudi_assets.engine.event_time.units import Latency, duration, iso
+from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
-from hudi_assets.engine.state import TableState
+from hudi_assets.engine.model.log_summary import Bound, Since, Summaries, Undated
+from hudi_assets.engine.model.units import Latency, duration, iso
+from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
 
 _SECONDS: Final = 14
@@ -33,11 +34,15 @@ def bounded_summaries(state: TableState, given: Latency | None = None) -> Summar
 
     `given`: the data latency of this call, in place of the table's own.
     """
-    undated = {path: s for path, s in state.summaries.items() if s.undated is not None}
+    summaries = TableTimes(state).summaries
+    undated = {path: s for path, s in summaries.items() if s.undated is not None}
     if not undated:
-        return state.summaries
+        return summaries
     bounds = _Bounds(state, data_latency_ms(state, given))
-    return {**state.summaries, **{path: s._replace(bound=bounds.of(s.undated)) for path, s in undated.items()}}
+    return {
+        **summaries,
+        **{path: s._replace(bound=bounds.of(s.undated)) for path, s in undated.items()},
+    }
 
 
 def bounds_used(logs: Iterable[LogFile], summaries: Summaries, latency_ms: int | None) -> tuple[CommitBound, ...]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_assets.engine.event_time.inference import ColumnUnit
-from hudi_assets.engine.event_time.summary import Summaries
 from hudi_assets.engine.model import CommitBound, Freshness, LogFile
+from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.log_summary import Summaries
 
 
 def compute_freshness(

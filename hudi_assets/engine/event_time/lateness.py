@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 
 from hudi_assets.engine.event_time.column_unit import is_doubtful
 from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, ObservedLatency, observe
-from hudi_assets.engine.event_time.units import EventTimeUnit, parse_latency, to_micros
-from hudi_assets.engine.logs.codec import BlockType, read_blocks
-from hudi_assets.engine.logs.reader import block_records, data_block_table
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.format.log_file.codec import BlockType, read_blocks
 from hudi_assets.engine.merging.merge import Deletes
 from hudi_assets.engine.model import Action, LogFile
-from hudi_assets.engine.settings.config import AUTO, DATA_LATENCY
-from hudi_assets.engine.state import TableState
+from hudi_assets.engine.model.units import EventTimeUnit, parse_latency, to_micros
+from hudi_assets.engine.table.log_files.reader import block_records, data_block_table
+from hudi_assets.engine.table.settings.config import AUTO, DATA_LATENCY
+from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import instant_ms
 
@@ -44,7 +45,7 @@ def no_latency_reason(state: TableState, given: timedelta | str | int | None = N
     """Why there is no data latency, where it should be learned; None elsewhere."""
     if not _is_learned(state, given):
         return None
-    doubt = state.event_time_doubt if state.remaining_logs else None
+    doubt = TableTimes(state).doubt if state.remaining_logs else None
     if doubt is not None:
         return doubt.problem
     return NO_EVIDENCE if _tells_time(state) else f"the data latency cannot be learned: {state.zone_problem}"
@@ -64,7 +65,7 @@ def _evidence(state: TableState) -> Iterator[LogEvidence]:
         when = commit.clock_time if state.config.clock == "commit" else _requested(state, instant.timestamp)
         if when is None:
             continue
-        own = commit.extra.get(EVENT_TIME) == state.event_time_tag
+        own = commit.extra.get(EVENT_TIME) == TableTimes(state).tag
         for stat in commit.stats:
             if stat.log_version is None:
                 continue
@@ -82,7 +83,7 @@ def _tells_time(state: TableState) -> bool:
 
 def _is_doubtful(state: TableState, stat: WriteStat) -> bool:
     low, high = stat.min_event_time, stat.max_event_time
-    return low is not None and high is not None and is_doubtful(state.event_time_unit, low, high, state.read_at_ms)
+    return low is not None and high is not None and is_doubtful(TableTimes(state).unit, low, high, state.read_at_ms)
 
 
 def _requested(state: TableState, timestamp: str) -> int:
@@ -91,10 +92,9 @@ def _requested(state: TableState, timestamp: str) -> int:
 
 
 def _by_path(state: TableState) -> dict[str, int | None]:
+    summaries = TableTimes(state).summaries
     return {
-        path: state.summaries[log.path].min_event_time
-        for log in state.remaining_logs
-        for path in (log.path, log.original)
+        path: summaries[log.path].min_event_time for log in state.remaining_logs for path in (log.path, log.original)
     }
 
 
@@ -121,8 +121,9 @@ def late_records(state: TableState, freshness_ms: int) -> tuple[LateLog, ...]:
     At that time nothing remained at or below it, so whatever does now came late. Reads those files.
     """
     found = []
+    summaries = TableTimes(state).summaries
     for log in state.remaining_logs:
-        low = state.summaries[log.path].min_event_time
+        low = summaries[log.path].min_event_time
         if low is not None and low <= freshness_ms:
             by_instant = _late_by_instant(state, log, freshness_ms)
             found.append(LateLog(log.path, low, tuple(sorted(by_instant)), sum(by_instant.values())))
@@ -131,7 +132,7 @@ def late_records(state: TableState, freshness_ms: int) -> tuple[LateLog, ...]:
 
 def _late_by_instant(state: TableState, log: LogFile, freshness_ms: int) -> dict[str, int]:
     """Instant → records at or below the freshness, in blocks that readers see."""
-    column, unit = state.event_time_column
+    column, unit = TableTimes(state).column
     counts: dict[str, int] = {}
     for block in read_blocks(state.storage.read(log.path)):
         if block.is_corrupt:

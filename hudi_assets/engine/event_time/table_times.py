@@ -8,20 +8,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
-from hudi_assets.engine.event_time.inference import ColumnUnit, Source
-from hudi_assets.engine.event_time.summary import LogSummary, ScannedLog, from_json, to_json
-from hudi_assets.engine.event_time.units import MICROS_OF, EventTimeUnit, in_millis
-from hudi_assets.engine.logs.summaries import scan_summary
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
-from hudi_assets.engine.slices.origins import origin_of
+from hudi_assets.engine.model.column_unit import ColumnUnit, Source
+from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
+from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
-from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
-from hudi_assets.engine.timeline.instants import WRITES
-from hudi_assets.engine.timeline.memory import (
+from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.log_files.summaries import scan_summary
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.archived_facts import (
     EventTimeMemory,
     LogMemory,
     Memory,
@@ -29,10 +30,9 @@ from hudi_assets.engine.timeline.memory import (
     stated_logs,
     write_memory,
 )
-from hudi_assets.engine.timeline.sealed import seal, unseal
-
-if TYPE_CHECKING:
-    from hudi_assets.engine.state import TableState
+from hudi_assets.engine.timeline.checked_json import seal, unseal
+from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
+from hudi_assets.engine.timeline.instants import WRITES
 
 SUMMARIES: Final = f"{SCRATCH}/event_times.json"
 _COUNTS: Final = "counts"
@@ -41,14 +41,86 @@ _PATH: Final = attrgetter("path")
 _NEVER_ARCHIVED: Final = 2
 
 
+@dataclass(frozen=True)
+class TableTimes:
+    """Event times of one reading of a table. Each is computed when it is first asked for, and kept by the reading."""
+
+    state: TableState
+
+    @property
+    def unit(self) -> ColumnUnit:
+        """The event-time column and how it counts; `InvalidInput` where the settings name none that fits."""
+        return self.state.derive(_unit)
+
+    @property
+    def column(self) -> tuple[str, EventTimeUnit]:
+        """The same, where the unit is known; `InvalidInput` where it is not."""
+        known = self.unit
+        if known.unit is None:
+            raise known.refusal(self.state.storage.base)
+        return known.column, known.unit
+
+    @property
+    def doubt(self) -> ColumnUnit | None:
+        """Why nothing can be promised or chosen on the event times: their unit is unknown, or stated wrongly."""
+        return self.state.derive(_doubt)
+
+    @property
+    def tag(self) -> str:
+        """Column and unit, as our commits state them: ranges and thresholds of another column say nothing."""
+        return self.unit.tag
+
+    @property
+    def scanned(self) -> Mapping[str, ScannedLog]:
+        """What every remaining log file says by itself: the cache, else a scan."""
+        return self.state.derive(_scanned)
+
+    @property
+    def ranges(self) -> Mapping[str, LogSummary]:
+        """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
+        return self.state.derive(_ranges)
+
+    @property
+    def summaries(self) -> Mapping[str, LogSummary]:
+        """The same; all of it unknown where the unit of the event times is, or is wrongly stated."""
+        return self.state.derive(_summaries)
+
+    @property
+    def last_threshold(self) -> tuple[str, int] | None:
+        """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
+        return self.state.derive(_last_threshold)
+
+    @property
+    def stated_threshold(self) -> tuple[str, int] | None:
+        """The same, of the active timeline alone."""
+        return self.state.derive(_stated_threshold)
+
+    def remember(self, newest: int = 0) -> None:
+        """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
+        _remember(self, newest)
+
+
+def _unit(state: TableState) -> ColumnUnit:
+    return column_unit.unit_of_table(state, lambda: TableTimes(state).scanned)
+
+
+def _doubt(state: TableState) -> ColumnUnit | None:
+    times = TableTimes(state)
+    return times.unit if times.unit.unit is None else column_unit.doubt(state, times.unit, times.ranges)
+
+
+def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
+    return scan(state, state.remaining_logs)
+
+
 # -- log files --------------------------------------------------------------------------------
 
 
-def ranges_of(state: TableState) -> Mapping[str, LogSummary]:
-    """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
-    stats = _own_stats(state)
+def _ranges(state: TableState) -> Mapping[str, LogSummary]:
+    times = TableTimes(state)
+    stats = _own_stats(times)
     with suppress(OSError):  # a table that this process may only read keeps no memory
-        remember(state, newest=_NEVER_ARCHIVED)
+        times.remember(newest=_NEVER_ARCHIVED)
     found: dict[str, LogSummary] = {}
     missing = []
     for log in state.remaining_logs:
@@ -64,16 +136,16 @@ def ranges_of(state: TableState) -> Mapping[str, LogSummary]:
         else:
             found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
     if missing:
-        known = state.event_time_unit
-        scanned = state.scanned if known.source is Source.VALUES else scan(state, missing)
+        known = times.unit
+        scanned = times.scanned if known.source is Source.VALUES else scan(state, missing)
         found |= {log.path: _in_millis(scanned[log.path].summary, known) for log in missing}
     return found
 
 
-def summaries_of(state: TableState) -> Mapping[str, LogSummary]:
-    """The same; all of it unknown where the unit of the event times is, or is wrongly stated."""
-    ranges = state.event_time_ranges
-    problem = state.event_time_doubt if ranges else None
+def _summaries(state: TableState) -> Mapping[str, LogSummary]:
+    times = TableTimes(state)
+    ranges = times.ranges
+    problem = times.doubt if ranges else None
     return ranges if problem is None else {path: _unknown(summary, problem) for path, summary in ranges.items()}
 
 
@@ -107,30 +179,32 @@ def _unknown(summary: LogSummary, problem: ColumnUnit) -> LogSummary:
     return summary._replace(min_event_time=None, max_event_time=None, reason=reason, undated=None)
 
 
-def _own_stats(state: TableState) -> Mapping[str, WriteStat]:
+def _own_stats(times: TableTimes) -> Mapping[str, WriteStat]:
     """Write stats of commits of ours: only those have event times of a known unit and meaning."""
+    state = times.state
     bases = [s.base_instant for s in state.view.latest if s.log_files]
     if not bases:
         return {}
-    stats = _remembered_stats(state)
+    stats = _remembered_stats(times)
     oldest = min(bases)
     for instant in state.timeline.completed(*WRITES):
         if instant.timestamp >= oldest:
             commit = state.commit(instant)
-            if commit.extra.get(EVENT_TIME) == state.event_time_tag:
+            if commit.extra.get(EVENT_TIME) == times.tag:
                 logs = [stat for stat in commit.stats if stat.log_version is not None]
                 stats.update(zip(map(_PATH, logs), logs, strict=True))
     return stats
 
 
-def _remembered_stats(state: TableState) -> dict[str, WriteStat]:
+def _remembered_stats(times: TableTimes) -> dict[str, WriteStat]:
     """Write stats of archived commits of ours."""
-    oldest = state.kept_memory.oldest
+    state = times.state
+    oldest = state.archived_facts.oldest
     if not oldest or not state.timeline.is_archived(oldest):
         return {}
     return {
         path: _stat_of(path, log)
-        for path, log in state.kept_memory.memory.of(state.event_time_tag).logs.items()
+        for path, log in state.archived_facts.memory.of(times.tag).logs.items()
         if state.timeline.is_archived(log.instant)
     }
 
@@ -178,26 +252,26 @@ def _write_cache(state: TableState, column: str, kind: str, logs: Mapping[str, S
 # -- thresholds -------------------------------------------------------------------------------
 
 
-def last_threshold_of(state: TableState) -> tuple[str, int] | None:
-    """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
+def _last_threshold(state: TableState) -> tuple[str, int] | None:
     if state.config.event_time_field is None:
         return None
-    stated = state.stated_threshold
-    if stated is not None or not state.kept_memory.thresholds:
+    times, facts = TableTimes(state), state.archived_facts
+    stated = times.stated_threshold
+    if stated is not None or not facts.thresholds:
         return stated
-    remembered = state.kept_memory.thresholds.get(state.event_time_tag)
+    remembered = facts.thresholds.get(times.tag)
     return remembered if remembered is not None and state.timeline.is_archived(remembered[0]) else None
 
 
-def stated_threshold_of(state: TableState) -> tuple[str, int] | None:
-    """The same, of the active timeline alone."""
+def _stated_threshold(state: TableState) -> tuple[str, int] | None:
+    times = TableTimes(state)
     for instant in state.timeline.last_completed_first(Action.COMMIT):
         commit = state.commit(instant)
-        threshold = commit.threshold if commit.extra.get(EVENT_TIME) == state.event_time_tag else None
+        threshold = commit.threshold if commit.extra.get(EVENT_TIME) == times.tag else None
         if commit.threshold is None:
             # Apache Hudi may have executed our plan: then only the plan knows.
             plan = state.plan(instant.timestamp)
-            if plan is not None and plan.extra_metadata.get(EVENT_TIME) == state.event_time_tag:
+            if plan is not None and plan.extra_metadata.get(EVENT_TIME) == times.tag:
                 threshold = plan.threshold if plan.threshold != NO_THRESHOLD else None
         if threshold is not None:
             return instant.timestamp, threshold
@@ -207,50 +281,52 @@ def stated_threshold_of(state: TableState) -> tuple[str, int] | None:
 # -- what outlives the archiving of commits ---------------------------------------------------
 
 
-def archived_batches_of(state: TableState) -> Mapping[str, str]:
+def archived_batches(state: TableState) -> Mapping[str, str]:
     """batch id → instant, of archived commits."""
-    batches = state.kept_memory.memory.batches.items()
+    batches = state.archived_facts.memory.batches.items()
     return {batch: instant for batch, instant in batches if state.timeline.is_archived(instant)}
 
 
-def remember(state: TableState, newest: int = 0) -> None:
-    """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
+def _remember(times: TableTimes, newest: int) -> None:
+    state = times.state
     completed = state.timeline.completed(*WRITES)
     settled = completed[: max(0, len(completed) - newest)]
     if not settled:
         return
-    made_from = _made_from(state, settled)
-    if made_from == state.kept_memory.made_from:
+    made_from = _made_from(times, settled)
+    if made_from == state.archived_facts.made_from:
         return
-    memory = state.kept_memory.memory.only(state.timeline.is_committed)
+    memory = state.archived_facts.memory.only(state.timeline.is_committed)
     batches = dict(memory.batches)
     for instant in settled:
         if batch := state.commit(instant).extra.get(BATCH_ID):
             batches[batch] = instant.timestamp
     columns = dict(memory.columns)
-    if state.config.event_time_field is not None and state.event_time_unit.unit is not None:
-        columns[state.event_time_tag] = _column_memory(state, settled, memory.of(state.event_time_tag))
+    if state.config.event_time_field is not None and times.unit.unit is not None:
+        columns[times.tag] = _column_memory(times, settled, memory.of(times.tag))
     write_memory(state.storage, Memory(columns, newest_batches(batches), _origins(state)), made_from)
 
 
-def _made_from(state: TableState, settled: Iterable[Instant]) -> str:
+def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
     """What a memory follows from: it stays the same while this does.
 
     The log files that remain change only with the timeline, or where somebody puts back what was lost.
     """
+    state = times.state
     by_event_time = state.config.event_time_field is not None
     files = (state.timeline_files[i.file_name] for i in settled)
     commits = [(file.name, file.size, file.modified_ms) for file in files]
-    stated = (state.event_time_tag, state.stated_threshold) if by_event_time else None
+    stated = (times.tag, times.stated_threshold) if by_event_time else None
     return hashlib.sha256(repr((commits, stated)).encode()).hexdigest()
 
 
-def _column_memory(state: TableState, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
+def _column_memory(times: TableTimes, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
+    state = times.state
     paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
     commits = ((i.timestamp, state.commit(i)) for i in settled)
     logs = {path: log for path, log in before.logs.items() if path in paths}
-    logs |= stated_logs(commits, state.event_time_tag, paths)
-    stated = state.stated_threshold
+    logs |= stated_logs(commits, times.tag, paths)
+    stated = times.stated_threshold
     is_settled = stated is not None and stated[0] <= settled[-1].timestamp
     return EventTimeMemory(stated if is_settled else before.threshold, logs)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from hudi_assets.engine import look
-from hudi_assets.engine.event_time.inference import ColumnUnit
+from hudi_assets.engine import status as look
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
-from hudi_assets.engine.event_time.units import Latency
 from hudi_assets.engine.face.opened import OpenedTable
 from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.units import Latency
 
 
 class Looks(OpenedTable):

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.compaction.cost import CostPoint
-from hudi_assets.engine.compaction.executor import CompactionExecutor
-from hudi_assets.engine.compaction.hudi_executor import HudiExecutor
-from hudi_assets.engine.compaction.planning import CompactionPlanner
-from hudi_assets.engine.compaction.series import CompactionSeries, run_series
-from hudi_assets.engine.compaction.threshold import choose_threshold, is_due
+from hudi_assets.engine.actions.archiving.archive import Archiver, ArchiveResult
+from hudi_assets.engine.actions.cleaning.clean import Cleaner
+from hudi_assets.engine.actions.compaction.cost import CostPoint
+from hudi_assets.engine.actions.compaction.executor import CompactionExecutor
+from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
+from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
+from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
+from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
+from hudi_assets.engine.actions.savepoint import Savepoints
+from hudi_assets.engine.actions.undo import Undo
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.event_time.units import Latency, Time
 from hudi_assets.engine.face.opened import OpenedTable
-from hudi_assets.engine.housekeeping.archive import Archiver, ArchiveResult
-from hudi_assets.engine.housekeeping.clean import Cleaner
-from hudi_assets.engine.housekeeping.clean_execute import CleanResult
-from hudi_assets.engine.housekeeping.savepoint import Savepoints
-from hudi_assets.engine.look import freshness_of
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
-from hudi_assets.engine.settings.config import HUDI
-from hudi_assets.engine.undo.leftovers import leftovers
-from hudi_assets.engine.undo.recover import recover
-from hudi_assets.engine.undo.restore import RestoreResult
-from hudi_assets.engine.undo.rollback import RollbackResult
-from hudi_assets.engine.undo.undo import Undo
+from hudi_assets.engine.model.units import Latency, Time
+from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.status import freshness_of
+from hudi_assets.engine.table.settings.config import HUDI
+from hudi_assets.engine.transaction.clean import CleanResult
+from hudi_assets.engine.transaction.leftovers import leftovers
+from hudi_assets.engine.transaction.recover import recover
+from hudi_assets.engine.transaction.restore import RestoreResult
+from hudi_assets.engine.transaction.rollback import RollbackResult
 from hudi_assets.engine.validate import Finding, validate
 
 if TYPE_CHECKING:

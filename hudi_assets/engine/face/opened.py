@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Final
 
 from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.layout.choice import layout_of
-from hudi_assets.engine.settings.config import TableConfig
-from hudi_assets.engine.slices.missing import missing_files
-from hudi_assets.engine.state import TableState
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.timeline.publish import Publisher, system_now_ms
+from hudi_assets.engine.table.files.missing import missing_files
+from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
 
 _READINGS: Final = 3
 

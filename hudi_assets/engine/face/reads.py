@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_assets.engine import spark as seam
 from hudi_assets.engine.face.opened import OpenedTable
-from hudi_assets.engine.queries.instants import Moment
+from hudi_assets.engine.queries.moments import Moment
 from hudi_assets.engine.queries.query import (
     Columns,
     ReadTask,
@@ -21,7 +20,8 @@ from hudi_assets.engine.queries.query import (
     time_travel_frame,
     time_travel_tasks,
 )
-from hudi_assets.engine.schema.base_files import base_file_groups
+from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
+from hudi_assets.engine.spark import session as seam
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

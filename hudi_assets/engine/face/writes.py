@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hudi_assets.engine import look
-from hudi_assets.engine import spark as seam
-from hudi_assets.engine.event_time.units import parse_time
+from hudi_assets.engine import status as look
+from hudi_assets.engine.actions.writing.delta_commit import Writer
 from hudi_assets.engine.face.opened import OpenedTable
 from hudi_assets.engine.model import CommitResult
-from hudi_assets.engine.writing.writer import Writer
+from hudi_assets.engine.model.units import parse_time
+from hudi_assets.engine.spark import session as seam
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

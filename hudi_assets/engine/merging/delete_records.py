@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hudi_assets.engine.logs.delete_codec import DeleteRecord, OrderingType
+from hudi_assets.engine.format.log_file.delete_codec import DeleteRecord, OrderingType
 from hudi_assets.engine.merging.merge import Deletes
 
 _MICROS_PER = {"s": 1_000_000, "ms": 1000, "us": 1}

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.logs.codec import BlockType
-from hudi_assets.engine.logs.reader import StoredBlock, find_blocks, refuse_columns
+from hudi_assets.engine.format.log_file.codec import BlockType
 from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, head_columns, merge
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.slices.bounds import Bounds, column_bounds, footer_bounds, has_bounds, joined
-from hudi_assets.engine.slices.evidence import COMMIT_TIME
-from hudi_assets.engine.slices.reader import SliceReader, SliceTask
-from hudi_assets.engine.slices.rows import read_slice
+from hudi_assets.engine.table.files.past import COMMIT_TIME
+from hudi_assets.engine.table.log_files.reader import StoredBlock, find_blocks, refuse_columns
+from hudi_assets.engine.table.slices.bounds import Bounds, column_bounds, footer_bounds, has_bounds, joined
+from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
+from hudi_assets.engine.table.slices.rows import read_slice
 
 _PARQUET_END = 8  # the footer's length and the magic
 _MAGIC = b"PAR1"

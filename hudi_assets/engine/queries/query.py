@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_assets.engine import spark
 from hudi_assets.engine.errors import Conflict, InvalidInput
-from hudi_assets.engine.indexes.table_index import leaves_no_row_behind
 from hudi_assets.engine.model import Action, FileSlice
+from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.in_range import CommitRange, rows_in_range
-from hudi_assets.engine.queries.instants import Moment, parse_begin, parse_instant, states_zone
-from hudi_assets.engine.queries.places import Places, places_of
-from hudi_assets.engine.schema.base_files import have_table_types
-from hudi_assets.engine.slices.as_of import Since, at_its_own_time
-from hudi_assets.engine.slices.evidence import history_of, whole_from
-from hudi_assets.engine.slices.file_view import FileView, GroupKey
-from hudi_assets.engine.slices.history import History, settled_at, view_as_of
-from hudi_assets.engine.slices.missing import refuse_missing
-from hudi_assets.engine.slices.reader import SliceReader, SliceTask
-from hudi_assets.engine.slices.rows import in_batches, read_slice
-from hudi_assets.engine.state import TableState
+from hudi_assets.engine.queries.moments import Moment, parse_begin, parse_instant, states_zone
+from hudi_assets.engine.queries.partition_filter import places_of
+from hudi_assets.engine.queries.read_optimized_columns import have_table_types
+from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.spark.partitions import Places
+from hudi_assets.engine.table.files.missing import refuse_missing
+from hudi_assets.engine.table.files.past import history_of, whole_from
+from hudi_assets.engine.table.index import leaves_no_row_behind
+from hudi_assets.engine.table.slices.as_of import Since, at_its_own_time
+from hudi_assets.engine.table.slices.file_view import FileView
+from hudi_assets.engine.table.slices.history import History, settled_at, view_as_of
+from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
+from hudi_assets.engine.table.slices.rows import in_batches, read_slice
+from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, moved_instant
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.format.paths import inside_folder, inside_table
 from hudi_assets.engine.model import CarryOver
-from hudi_assets.engine.slices.paths import inside_folder, inside_table
 
 SYMLINK_OPERATIONS: Final = "symlinkOperations"
 

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.housekeeping.clean_plan import CleaningPolicy, CleanPlan
-from hudi_assets.engine.model import Action, Instant, State
-from hudi_assets.engine.slices.paths import inside_folder, inside_table
-from hudi_assets.engine.timeline.avro_record import (
+from hudi_assets.engine.format.avro.record import (
     STRING,
     STRINGS,
     decode,
@@ -22,6 +19,9 @@ from hudi_assets.engine.timeline.avro_record import (
     record,
     version_field,
 )
+from hudi_assets.engine.format.paths import inside_folder, inside_table
+from hudi_assets.engine.model import Action, Instant, State
+from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 SAVEPOINTED: Final = "savepointed_timestamps"

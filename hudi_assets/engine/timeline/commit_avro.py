@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.timeline.avro_record import (
+from hudi_assets.engine.format.avro.record import (
     MAGIC,
     STRING,
     STRINGS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.slices.paths import inside_table
+from hudi_assets.engine.format.paths import inside_table
 from hudi_assets.engine.timeline import commit_json
 from hudi_assets.engine.timeline.plain_stats import plain_stat
 

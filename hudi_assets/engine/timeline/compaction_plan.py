@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import fastavro
 
-from hudi_assets.engine.avro.container import checked
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
+from hudi_assets.engine.format.avro.container import checked
+from hudi_assets.engine.format.paths import inside_folder, inside_table
 from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, Operation, Plan
-from hudi_assets.engine.settings.compaction import StrategyName
-from hudi_assets.engine.slices.paths import inside_folder, inside_table
+from hudi_assets.engine.model.plans import StrategyName
 from hudi_assets.engine.timeline.commit_metadata import int64
 
 STRATEGY: Final = StrategyName.EVENT_TIME.class_name
@@ -26,6 +26,7 @@ RESIDUE: Final = "hudi_assets.residue"
 _THRESHOLD: Final = "hudi_assets.threshold"
 _STRATEGY: Final = "hudi_assets.strategy"
 RESIDUE_VERSION: Final = 1
+AFTER_RESIDUE: Final = RESIDUE_VERSION + 1
 LogFileName = Callable[[str, str, int, str], str]
 """(file id, base instant, version, write token) → a log file's name (`Layout.log_file_name`)."""
 _NAMESPACE: Final = "org.apache.hudi.avro.model"

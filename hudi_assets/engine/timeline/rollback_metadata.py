@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import fastavro
 
-from hudi_assets.engine.avro.container import checked
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.slices.paths import inside_table
+from hudi_assets.engine.format.avro.container import checked
+from hudi_assets.engine.format.paths import inside_table
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 Uri = Callable[[str], str]

@@ -1,0 +1,271 @@
+"""Executing a published compaction plan, and committing it."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hudi_assets.engine.actions.compaction.decimal_limits import check_room
+from hudi_assets.engine.actions.compaction.residue import ResidueSpec, residue_path
+from hudi_assets.engine.actions.compaction.tasks import CompactionSpec, Executed, execute_operation
+from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, CompactionResult, OperationResult, Plan, State
+from hudi_assets.engine.model.units import EventTimeUnit
+from hudi_assets.engine.queries.query import slice_reader
+from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.files.missing import refuse_missing_inputs
+from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.index import bloom_filter_of
+from hudi_assets.engine.table.layout.names import log_version
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
+from hudi_assets.engine.table.metadata.policy import switch_off
+from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.attempts import publish
+from hudi_assets.engine.timeline.carried_over import SYMLINK_OPERATIONS, encode_carried_over
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
+from hudi_assets.engine.timeline.compaction_plan import RESIDUE
+from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
+from hudi_assets.engine.transaction.lock import EXECUTE, table_lock, write_lock
+from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
+from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.recover import clean_up
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCK_WAIT_S = 30.0
+_COMMIT_WAIT_S = 600.0
+
+
+@dataclass(frozen=True)
+class CompactionExecutor:
+    """Executes the compactions of one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def execute(self, session: SparkSession, instant: str) -> CompactionResult:
+        started = time.monotonic()
+        self.storage.check_writable()
+        action = f"executes compaction {instant}"
+        with ExitStack() as held:
+            held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
+            # Not between a planner's publishing and its second look, which may withdraw the plan.
+            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
+                state = self._state()
+                state.refuse_other_zone()
+                if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
+                    # What a crash left is finished first: it may take this very plan back.
+                    clean_up(self.storage, self.layout, self.publisher, state)
+                    state = self._state()
+                plan = self._pending_plan(state, instant)
+                refuse_stragglers(state, plan)
+                refuse_missing_inputs(state, plan)
+                refuse_other_executor(self.storage, self.layout, self.config, instant)
+                held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
+                untrue = check_metadata_table(self.storage, self.config, self.layout)
+                switch_off(self.storage, (*untrue, *check_room(state, plan)))
+                self._begin(instant)
+            # What a dead executor left: its base files first, then the markers that name them.
+            self._delete_base_files(plan)
+            self._delete_residue_logs(plan)
+            self.publisher.forget_markers(instant)
+            executed = self._run(session, state, plan)
+            self._verify_carried_over(plan)
+            shared = self.config.writers == "locked" or self.publisher.metadata_table is not None
+            if shared or self.layout.has_completion_times:
+                # Another engine commits under this lock; the metadata table takes one change at a time; and a
+                # completion time is later than every other one.
+                lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
+                held.enter_context(lock)
+            refuse_stragglers(self._state(), plan)
+            check_still_ours(self.storage, self.layout, instant, ())
+            published: list[str] = []
+            publish(self.storage, instant, [file for done in executed for file in done.staged], published)
+            check_still_ours(self.storage, self.layout, instant, published)
+            self._commit(instant, self._metadata(state, plan, executed), executed)
+        return CompactionResult(
+            instant=instant,
+            threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
+            operations=self._results(executed),
+            seconds=time.monotonic() - started,
+        )
+
+    def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
+        if self.layout.carries_logs_over:
+            return tuple(e.result for e in executed)
+        # What the plan left is in the new slice by itself: it is counted there.
+        left = {(s.partition, s.file_id): len(s.log_files) for s in self._state().view.latest}
+        results = (e.result for e in executed)
+        return tuple(replace(r, logs_remaining=left.get((r.partition, r.file_id), 0)) for r in results)
+
+    def _begin(self, instant: str) -> None:
+        if begun_by_us(self.storage, self.layout, instant) is False:
+            # A dead attempt of another engine, as its owner says.
+            self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
+        self.publisher.begin_compaction(instant)
+
+    def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
+        try:
+            self.publisher.commit_compaction(instant, metadata)
+        except Conflict:
+            # Another engine executed the plan first: our base files must not stand beside its own.
+            state = self._state()
+            winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
+            named = {stat.path for commit in winner for stat in commit.stats}
+            written = {file.path for done in executed for file in done.staged}
+            for path in written - named if winner else ():
+                self.storage.delete(path)
+            raise
+
+    def _pending_plan(self, state: TableState, instant: str) -> Plan:
+        if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
+            raise InvalidInput("This compaction is completed already.", where=f"{self.storage.base} {instant}")
+        plan = next((p for p in state.executable_plans if p.instant == instant), None)
+        if plan is None:
+            pending = ", ".join(p.instant for p in state.executable_plans) or "none"
+            raise InvalidInput(
+                "No compaction is pending at this instant.",
+                where=f"{self.storage.base} {instant}",
+                hint=f"Pending: {pending}.",
+            )
+        self._check_event_time(state, plan)
+        return plan
+
+    def _check_event_time(self, state: TableState, plan: Plan) -> None:
+        """The ranges that the commit states are believed later as those of the plan's event-time column."""
+        planned = plan.extra_metadata.get(EVENT_TIME)
+        if planned is not None and planned != TableTimes(state).tag:
+            problem = TableTimes(state).unit.problem or f"these settings by {TableTimes(state).tag}"
+            raise InvalidInput(
+                f"The plan goes by the event times of {planned}, but {problem}.",
+                where=f"{self.storage.base} {plan.instant}",
+                hint="Execute it with the event-time field and unit that it was planned with.",
+            )
+
+    def _run(self, session: SparkSession, state: TableState, plan: Plan) -> list[Executed]:
+        # The schema of the plan's instant, not of now: after a restore to between the two its base files still fit.
+        past = state.in_schema_of(plan.instant)
+        spec = CompactionSpec(
+            reader=slice_reader(past),
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=past.avro_schema_with_meta,
+            residue=self._residue(state, plan),
+            bloom=bloom_filter_of(state),
+            memory=self.config.compaction.memory,
+            parquet=self.config.parquet,
+        )
+        return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
+
+    def _residue(self, state: TableState, plan: Plan) -> ResidueSpec | None:
+        if RESIDUE not in plan.extra_metadata:
+            return None
+        column, unit = TableTimes(state).column
+        summaries = TableTimes(state).summaries
+        by_path = {path: log.path for log in state.remaining_logs for path in (log.original, log.path)}
+        lowest: dict[tuple[str, str], int | None] = {}
+        for op in plan.operations:
+            paths = [by_path.get(carried.made_from) for carried in op.carried_over]
+            # Deletes in commit order bring nothing back: a log file of those alone has no smallest event time.
+            low = min((summaries[path].lowest if path else -math.inf for path in paths), default=math.inf)
+            if low < math.inf:
+                lowest[op.partition, op.file_id] = None if low == -math.inf else int(low)
+        return ResidueSpec(
+            layout=self.layout,
+            instant=plan.instant,
+            avro_schema=state.in_schema_of(plan.instant).avro_schema_with_meta,
+            column=column,
+            unit=unit,
+            by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            block_format=self.config.log_block_format,
+            split_at=plan.threshold if EXACT_SPLIT in plan.extra_metadata else None,
+            lowest=lowest,
+        )
+
+    def _delete_residue_logs(self, plan: Plan) -> None:
+        """Residue logs that an earlier execution published at this instant."""
+        if RESIDUE in plan.extra_metadata:
+            for op in plan.operations:
+                self.storage.delete(residue_path(self.layout, op, plan.instant))
+
+    def _delete_base_files(self, plan: Plan) -> None:
+        """Base files that an earlier execution published at this instant."""
+        groups = {(op.partition, op.file_id) for op in plan.operations}
+        for partition in {op.partition for op in plan.operations}:
+            for file in self.storage.list_files(partition):
+                base = self.layout.parse_base_file(file, partition)
+                if base and base.instant == plan.instant and (partition, base.file_id) in groups:
+                    self.storage.delete(base.path)
+
+    def _verify_carried_over(self, plan: Plan) -> None:
+        for op in plan.operations:
+            for carried in op.carried_over:
+                if not self.storage.exists(carried.link):
+                    raise CorruptTable(
+                        "A carried-over log file is gone; without it rows would be lost.",
+                        where=f"{self.storage.base}: {carried.link}",
+                        hint=f"Link it to {carried.made_from} again, then execute the plan again.",
+                    )
+
+    def _carried_over(self, state: TableState, plan: Plan) -> list[CarryOver]:
+        """What the plan carries over, each with its first original: a plan may have been made before it was stated."""
+        logs = {log.path: log for log in state.remaining_logs}
+        carried = (c for op in plan.operations for c in op.carried_over)
+        return [c._replace(target=origin_of(state, logs[c.target])) if c.target in logs else c for c in carried]
+
+    def _metadata(self, state: TableState, plan: Plan, executed: list[Executed]) -> CommitMetadata:
+        """Commit metadata: per group a stat for its residue log and each carried-over log, then the base file's last.
+
+        Java's incremental query takes its files from there, and on version 6 the last stat of a group.
+        """
+        # A table that Hudi's strategies compact may have no event time at all; it carries nothing over.
+        known = TableTimes(state).summaries if any(op.carried_over for op in plan.operations) else {}
+        by_path = {path: log for log in state.remaining_logs for path in (log.original, log.path)}
+        stats: list[WriteStat] = []
+        for op, done in zip(plan.operations, executed, strict=True):
+            if done.residue is not None:
+                stats.append(done.residue)
+            for carried in op.carried_over:
+                log = by_path.get(carried.made_from)
+                summary = known.get(log.path) if log else None
+                stats.append(
+                    WriteStat(
+                        path=carried.link,
+                        partition=op.partition,
+                        file_id=op.file_id,
+                        prev_commit=op.base_instant,
+                        size=self.storage.size(carried.link),
+                        num_deletes=(summary.deletes or 0) if summary else 0,
+                        min_event_time=summary.min_event_time if summary else None,
+                        max_event_time=summary.max_event_time if summary else None,
+                        log_version=log_version(carried.link),
+                        base_file=done.result.base_file.rsplit("/", 1)[-1],
+                    )
+                )
+            stats.append(done.stat)
+        extra = {SCHEMA: state.in_schema_of(plan.instant).avro_schema, WRITER: WRITER_NAME}
+        if plan.threshold != NO_THRESHOLD:
+            extra[THRESHOLD] = str(plan.threshold)
+        if EVENT_TIME in plan.extra_metadata:
+            extra[EVENT_TIME] = plan.extra_metadata[EVENT_TIME]
+        if carried_over := self._carried_over(state, plan):
+            extra[SYMLINK_OPERATIONS] = encode_carried_over(carried_over)
+        extra |= {mark: plan.extra_metadata[mark] for mark in (RESIDUE, EXACT_SPLIT) if mark in plan.extra_metadata}
+        return CommitMetadata("COMPACT", tuple(stats), extra, compacted=True)

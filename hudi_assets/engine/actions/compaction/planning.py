@@ -1,0 +1,237 @@
+"""Planning a compaction: what is due, what it takes, and publishing it."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass, replace
+
+from hudi_assets.engine.actions.compaction import strategy, triggers
+from hudi_assets.engine.actions.compaction.cost import CostPoint, cost_curve
+from hudi_assets.engine.actions.compaction.decimal_limits import check_room
+from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
+from hudi_assets.engine.actions.compaction.hudi_strategies import hudi_strategy
+from hudi_assets.engine.actions.compaction.other_engines import (
+    refuse_links_beside_others,
+    refuse_short_query_time,
+    settled_with_others,
+)
+from hudi_assets.engine.actions.compaction.placement import NewInstant, Placement, past_instant
+from hudi_assets.engine.actions.compaction.residue import check_exact_split, keeps_tombstones, plan_marks
+from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased
+from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.commit_bound import bounded_summaries
+from hudi_assets.engine.event_time.freshness import watermark
+from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.gc_pause import no_collecting
+from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
+from hudi_assets.engine.model.units import EventTimeUnit, Latency
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table import index as table_index
+from hudi_assets.engine.table.files.base_times import BaseTimes
+from hudi_assets.engine.table.files.missing import refuse_missing
+from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
+from hudi_assets.engine.table.metadata.policy import switch_off
+from hudi_assets.engine.table.settings.config import HUDI, WRITERS, TableConfig
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
+from hudi_assets.engine.timeline.instants import local_date, moved_instant
+from hudi_assets.engine.transaction.lock import write_lock
+from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.recover import clean_up
+
+_LOCK_WAIT_S = 30.0
+_GAP_WAIT_S = 20.0
+_GAP_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class CompactionPlanner:
+    """Plans the compactions of one table."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    def _state(self) -> TableState:
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def due(self, state: TableState, threshold: int | None, latency: Latency | None = None) -> Plan | NoPlan:
+        """What `plan` would choose, as the table stood when `state` was read; nothing is published."""
+        self._check()
+        return self._choose(state, threshold, latency, beside_writes=self._waits_for_gaps)[0]
+
+    def plan(self, threshold: int | None, latency: Latency | None = None) -> Plan | NoPlan:
+        """Choose at `threshold` (epoch ms; None for Hudi's strategies) and publish.
+
+        `latency`: this call's data latency, in place of the table's own.
+        """
+        self._check()
+        self.storage.check_writable()
+        give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
+        while True:
+            self._await_gap(give_up)
+            chosen = self._plan_now(threshold, latency)
+            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
+            if not busy or time.monotonic() > give_up:
+                return chosen
+
+    def _check(self) -> None:
+        """Refuse what no look at the table's files can make right."""
+        refuse_links_beside_others(self.config, self.layout, self.storage.base)
+        if self.config.writers is None and self.layout.carries_logs_over:
+            raise InvalidInput(
+                "Nothing says how other engines write this table.",
+                where=self.storage.base,
+                hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
+                "the table's lock); on the command line --writers.",
+            )
+        if self.config.executor == HUDI:
+            check_hudi_executes(self.config, self.layout, None, self.storage.base)
+
+    @property
+    def _waits_for_gaps(self) -> bool:
+        """Beside locked writers of version 6: a plan stands beside no unfinished write, and one may always be there."""
+        return self.layout.carries_logs_over and self.config.writers == "locked"
+
+    def _await_gap(self, give_up: float) -> None:
+        """Wait, without any lock, for a moment at which no write is unfinished: a busy writer has short ones."""
+        while triggers.beside_write(self._state().timeline) is not None and time.monotonic() < give_up:
+            time.sleep(_GAP_POLL_S)
+
+    def _plan_now(self, threshold: int | None, latency: Latency | None) -> Plan | NoPlan:
+        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
+            state = self._state()
+            clean_up(self.storage, self.layout, self.publisher, state)
+            state = self._state()
+            chosen, guard = self._choose(state, threshold, latency)
+            if isinstance(chosen, Plan):
+                refuse_short_query_time(chosen, self.storage.base)
+                self.publisher.wait_for(chosen.instant)
+                still_alone = functools.partial(self._still_alone, chosen)
+                held.check()
+                untrue = check_metadata_table(self.storage, self.config, self.layout)
+                switch_off(self.storage, (*untrue, *check_room(state, chosen)))
+                self.publisher.publish_plan(chosen, guard or None, self.config.carry_over, still_alone)
+            return chosen
+
+    def _choose(
+        self, state: TableState, threshold: int | None, latency: Latency | None, *, beside_writes: bool = False
+    ) -> tuple[Plan | NoPlan, str]:
+        """The plan or the reason for none, and the instant that guards its links.
+
+        On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
+        """
+        state.refuse_other_zone()
+        refuse_missing(state)
+        settings = self.config.compaction
+        # Refuses a missing or mistyped field before anything else.
+        unit = None
+        if settings.by_event_time or settings.due_by_event_time:
+            unit = TableTimes(state).column[1]
+            if (doubt := TableTimes(state).doubt) is not None:
+                raise doubt.refusal(self.storage.base)
+        check_exact_split(self.config, unit if settings.by_event_time else None, self.layout, self.storage.base)
+        check_metadata_table(self.storage, self.config, self.layout)
+        table_index.check_exact_split(state)
+        # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
+        writes = self.layout.carries_logs_over and not beside_writes
+        held = triggers.hold_back(state.timeline, ignore=state.guards, writes=writes)
+        if held is not None:
+            return held, ""
+        now = self.publisher.new_instant(state.timeline)
+        after = moved_instant(now, 1)
+        not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
+        if not_due is not None:
+            return not_due, ""
+        placement: Placement = NewInstant(after)
+        if not self.layout.carries_logs_over:
+            placement = past_instant(state.timeline, state.completion_of)
+        # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
+        extra = {}
+        if settings.by_event_time:
+            extra = {EVENT_TIME: TableTimes(state).tag, **plan_marks(self.config, self.layout)}
+        view, wanted = state.view, self._strategy(state, threshold, latency)
+        with no_collecting(len(state.remaining_logs)):
+            chosen = strategy.plan(
+                view,
+                wanted,
+                placement=placement,
+                partitions=sorted(state.listing),
+                base_file_size=settings.base_file_size,
+                carry_over=functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state)),
+                extra_metadata={WRITER: WRITER_NAME, **extra},
+            )
+        if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
+            chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
+        if isinstance(chosen, Plan):
+            asked_for = threshold if settings.by_event_time else None
+            chosen = replace(settled_with_others(state, chosen), asked_for=asked_for)
+            check_room(state, chosen)
+        return chosen, now if self.layout.carries_logs_over else ""
+
+    def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
+        settings = self.config.compaction
+        if not settings.by_event_time:
+            return hudi_strategy(settings, local_date(state.now_ms, self.config.timezone))
+        if threshold is None:
+            raise InvalidInput("An event-time compaction needs a threshold.", where=self.storage.base)
+        return self._event_time_strategy(state, threshold, latency)
+
+    def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:
+        column, unit = TableTimes(state).column
+        return EventTimeBased(
+            threshold,
+            bounded_summaries(state, latency),
+            # Text in ISO form does not sort as the times do.
+            self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            self.config.compaction.io_bound,
+            self.config.compaction.partition_bound,
+            self.config.merging.mode,
+            keeps_tombstones(self.config, self.layout),
+            self.config.merging.exact_split,
+            not table_index.has_bucket_index(state),
+            BaseTimes(self.storage, column, unit).highest,
+        )
+
+    def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
+        """What each possible threshold would cost; empty where one of Hudi's strategies plans."""
+        if not self.config.compaction.by_event_time:
+            return ()
+        latency = data_latency_ms(state)
+        learned = self.config.data_latency_auto
+        known = watermark(state.now_ms, state.oldest_unfinished_ms, latency)
+
+        def watermark_of(claimed: int) -> int | None:
+            # Without a data latency, the watermark is what the compaction itself claims.
+            return known if known is not None or learned or claimed == NO_THRESHOLD else claimed
+
+        return cost_curve(
+            state.view,
+            self._event_time_strategy(state, NO_THRESHOLD),
+            base_file_size=self.config.compaction.base_file_size,
+            now_ms=state.now_ms,
+            watermark_of=watermark_of,
+            points=points,
+        )
+
+    def _still_alone(self, plan: Plan) -> str | None:
+        """Look again after publishing: has another service or write appeared beside the plan?"""
+        state = self._state()
+        timeline, own = state.timeline, state.guards | {plan.instant}
+        others = [i for i in timeline.pending_services if i.timestamp not in own]
+        if others:
+            return f"{others[0].action} {others[0].timestamp} appeared beside it"
+        # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
+        # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
+        older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
+        if not self.layout.carries_logs_over and timeline.start is not None and plan.instant < timeline.start:
+            return f"the active timeline begins at {timeline.start} by now: instants before it were archived"
+        if older and self.config.writers != "locked":
+            return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
+        return None

@@ -1,0 +1,326 @@
+"""What a compaction takes: the seam that every strategy fits, and event-time selection. Pure.
+
+The selection starts from the RFC's set, the log files whose minimum event time is at or below the
+threshold, and is closed so that no query can change its answer: what remains must not be able to tie
+with, lose to or revive against what was merged below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
+from operator import not_
+from typing import Protocol
+
+from hudi_assets.engine.actions.compaction.closure import MergeRule, close
+from hudi_assets.engine.actions.compaction.placement import Placement
+from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
+from hudi_assets.engine.model.log_summary import LogSummary as LogSummary
+from hudi_assets.engine.model.log_summary import Summaries as Summaries
+from hudi_assets.engine.model.plans import StrategyName
+from hudi_assets.engine.model.units import iso
+from hudi_assets.engine.table.slices.file_view import FileView
+
+_MB = 1024 * 1024
+_NO_LOGS: tuple[LogFile, ...] = ()
+
+
+def _unknown(slice_: FileSlice) -> float:
+    return math.inf
+
+
+def filter_log_files(
+    slice_: FileSlice,
+    threshold: int,
+    summaries: Summaries,
+    *,
+    ordered_by_event_time: bool,
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
+    keeps_tombstones: bool = False,
+    finds_keys_in_base_files: bool = False,
+    base_highest: Callable[[FileSlice], float] = _unknown,
+) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+    """(to compact, to remain) of a slice's log files, each in log order.
+
+    `summaries`: by log path. `ordered_by_event_time`: the ordering field is the event-time field, in a form
+    that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
+    `finds_keys_in_base_files`: the index of the table's writers does. `base_highest`: of a slice's base file the
+    greatest event time, infinity where it is unknown.
+    """
+    logs = slice_.log_files
+    known = [summaries[log.path] for log in logs]
+    selected = [((low := s.counts_from) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
+    if not any(selected):
+        return (), logs
+    highest = partial(base_highest, slice_)
+    rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files, highest)
+    selected = close(known, selected, rule)
+    return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file slice with the log files that its compaction would merge, before bounds cut the plan."""
+
+    slice_: FileSlice
+    chosen: tuple[LogFile, ...]
+    remain: tuple[LogFile, ...]
+    metrics: Mapping[str, float]
+
+    @property
+    def partition(self) -> str:
+        return self.slice_.partition
+
+
+class CompactionStrategy(Protocol):
+    """What a compaction takes (org.apache.hudi.table.action.compact.strategy.CompactionStrategy).
+
+    Asked in this order: which partitions, which log files of each slice (the RFC's addition), and which
+    of the slices in which order.
+    """
+
+    @property
+    def name(self) -> str: ...
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]: ...
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]: ...
+    def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
+        """`chosen` and what else of the slice must be taken with it, so that no answer changes."""
+        ...
+
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]: ...
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The threshold that a plan without these may claim, epoch ms, or NO_THRESHOLD."""
+        ...
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        """Why there is no plan, in words."""
+        ...
+
+
+@dataclass(frozen=True)
+class EventTimeBased:
+    """This project's strategy: every log file with event times at or below the threshold (epoch ms).
+
+    Bounds cut the plan from the oldest event time on: at most `target_partitions` partitions, and file
+    slices until their I/O (MB) uses `target_io` up (Hudi's rule: the slice that crosses it is the last).
+    `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
+    """
+
+    threshold: int
+    summaries: Summaries
+    ordered_by_event_time: bool
+    target_io: int | None = None
+    target_partitions: int | None = None
+    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
+    keeps_tombstones: bool = False
+    exact_split: bool = False
+    finds_keys_in_base_files: bool = False
+    base_highest: Callable[[FileSlice], float] = _unknown
+    name: str = StrategyName.EVENT_TIME.class_name
+
+    def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
+        return list(partitions)
+
+    def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+        return filter_log_files(
+            slice_,
+            self.threshold,
+            self.summaries,
+            ordered_by_event_time=self.ordered_by_event_time,
+            mode=self.mode,
+            keeps_tombstones=self.keeps_tombstones,
+            finds_keys_in_base_files=self.finds_keys_in_base_files,
+            base_highest=self.base_highest,
+        )
+
+    def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
+        known = [self.summaries[log.path] for log in slice_.log_files]
+        taken = close(
+            known,
+            [log in chosen for log in slice_.log_files],
+            MergeRule(
+                self.mode,
+                self.ordered_by_event_time,
+                self.keeps_tombstones,
+                self.finds_keys_in_base_files,
+                partial(self.base_highest, slice_),
+            ),
+        )
+        return tuple(log for log, take in zip(slice_.log_files, taken, strict=True) if take)
+
+    def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Oldest event time first; a slice with unknown ones comes before all."""
+        oldest_first = sorted(candidates, key=lambda c: (self.lowest(c), c.partition, c.slice_.file_id))
+        # Nothing can be claimed without those, and an exact split needs a claim: no bound leaves them out.
+        needed = [c for c in oldest_first if self.exact_split and self.lowest(c) == -math.inf]
+        return [*needed, *self._bounded(oldest_first[len(needed) :])]
+
+    def _bounded(self, oldest_first: list[Candidate]) -> list[Candidate]:
+        if self.target_partitions is not None:
+            partitions = list(dict.fromkeys(c.partition for c in oldest_first))[: max(1, self.target_partitions)]
+            oldest_first = [c for c in oldest_first if c.partition in partitions]
+        return oldest_first if self.target_io is None else within_io(oldest_first, self.target_io)
+
+    def lowest(self, candidate: Candidate) -> float:
+        """The smallest event time among the chosen log files; -inf where unknown, inf where they hold nothing."""
+        lowest = math.inf
+        for log in candidate.chosen:
+            summary = self.summaries[log.path]
+            if not summary.holds_nothing:
+                low = summary.counts_from
+                if low is None:
+                    return -math.inf
+                if low < lowest:
+                    lowest = low
+        return lowest
+
+    def splits(self, candidate: Candidate, claimed: int) -> bool:
+        """True where an exact split may leave records of a chosen log file above the claimed threshold."""
+        highs = [self.summaries[log.path].max_event_time for log in candidate.chosen]
+        return self.exact_split and any(high is None or high > claimed for high in highs)
+
+    def threshold_of(self, left_out: Sequence[Candidate]) -> int:
+        """The largest time up to which every log file is in the plan; NO_THRESHOLD where that is unknown."""
+        lowest = min((self.lowest(candidate) for candidate in left_out), default=math.inf)
+        if lowest == -math.inf:
+            return NO_THRESHOLD
+        return self.threshold if lowest == math.inf else min(self.threshold, int(lowest) - 1)
+
+    def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
+        remaining = sum(len(s.log_files) for s in view.latest)
+        return f"no log file has an event time at or below {iso(self.threshold)} ({remaining} log files remain)"
+
+
+def within_io(candidates: Sequence[Candidate], target_io: int) -> list[Candidate]:
+    """Candidates in order until their I/O reaches the bound (BoundedIOCompactionStrategy), in MB.
+
+    The one that reaches it is taken too, so a plan is never empty for being too large.
+    """
+    taken: list[Candidate] = []
+    left = target_io
+    for candidate in candidates:
+        taken.append(candidate)
+        left -= int(candidate.metrics["TOTAL_IO_MB"])
+        if left <= 0:
+            break
+    return taken
+
+
+def _settled(
+    slice_: FileSlice, chosen: tuple[LogFile, ...], strategy: CompactionStrategy, placement: Placement
+) -> tuple[LogFile, ...]:
+    """What the plan takes so that it can stand on the timeline and no answer changes; empty where it cannot."""
+    while chosen:  # closed itself
+        settled = placement.settle(slice_, chosen)
+        if not settled or settled == chosen:
+            return settled
+        closed = strategy.closed(slice_, settled)
+        if set(closed) <= set(settled):
+            return settled
+        if set(closed) <= set(chosen):
+            return ()  # it was tried: a write in progress is in the way
+        chosen = closed
+    return ()
+
+
+CarryOverNames = Callable[[FileSlice, tuple[LogFile, ...], str], tuple[CarryOver, ...]]
+
+
+def plan(
+    view: FileView,
+    strategy: CompactionStrategy,
+    *,
+    placement: Placement,
+    partitions: Sequence[str],
+    base_file_size: int,
+    carry_over: CarryOverNames,
+    extra_metadata: Mapping[str, str],
+) -> Plan | NoPlan:
+    """The compaction plan, or why there is none.
+
+    `partitions`: all of the table's. `base_file_size` (bytes) is what a slice without a base file is
+    expected to write (hoodie.parquet.max.file.size).
+    """
+    found, held = candidates(view, strategy, placement, partitions, base_file_size)
+    taken = strategy.order_and_filter(found)
+    if not taken:
+        return NoPlan(_held_back(held) if held and not found else strategy.nothing(view, found))
+    instant, suited = placement.place([(one.slice_, one.chosen) for one in taken])
+    taken = [one for n, one in enumerate(taken) if n in suited]
+    groups = {(one.partition, one.slice_.file_id) for one in taken}
+    left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
+    return Plan(
+        instant,
+        strategy.threshold_of([*left_out, *held]),
+        tuple(_operation(one, carry_over(one.slice_, one.remain, instant)) for one in taken),
+        strategy.name,
+        dict(extra_metadata),
+    )
+
+
+def _held_back(held: Sequence[Candidate]) -> str:
+    logs = sum(len(one.chosen) for one in held)
+    return f"{logs} log files are due, and a write in progress overlaps with them"
+
+
+def candidates(
+    view: FileView,
+    strategy: CompactionStrategy,
+    placement: Placement,
+    partitions: Sequence[str],
+    base_file_size: int,
+) -> tuple[list[Candidate], list[Candidate]]:
+    """What each file slice would give to a compaction, in the order of the strategy's partitions.
+
+    And what of it a write in progress holds back.
+    """
+    by_partition: dict[str, list[FileSlice]] = {}
+    for slice_ in view.latest:
+        if slice_.log_files:
+            by_partition.setdefault(slice_.partition, []).append(placement.considered(slice_))
+    found, held = [], []
+    for partition in strategy.filter_partition_paths(partitions):
+        for slice_ in by_partition.get(partition, ()):
+            chosen, rest = strategy.filter_log_files(slice_)
+            settled = _settled(slice_, chosen, strategy, placement)
+            if settled == chosen and len(chosen) + len(rest) == len(slice_.log_files):
+                remain, late = rest, _NO_LOGS
+            else:
+                taken = set(settled)
+                remain = tuple(log for log in slice_.log_files if log not in taken)
+                late = tuple(log for log in chosen if log not in taken)
+            if settled:
+                found.append(Candidate(slice_, settled, remain, metrics_of(slice_, settled, base_file_size)))
+            if late:
+                held.append(Candidate(slice_, late, remain, {}))
+    return found, held
+
+
+def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:
+    """An operation's metrics (FileSliceMetricUtils); Java's executor needs every one of these."""
+    base_size = slice_.base_file.size if slice_.base_file else 0
+    log_size = sum([log.size for log in chosen])
+    read, write = (base_size + log_size) // _MB, (base_size or base_file_size) // _MB
+    return {
+        "TOTAL_LOG_FILES": float(len(chosen)),
+        "TOTAL_LOG_FILES_SIZE": float(log_size),
+        "TOTAL_IO_READ_MB": float(read),
+        "TOTAL_IO_WRITE_MB": float(write),
+        "TOTAL_IO_MB": float(read + write),
+    }
+
+
+def _operation(candidate: Candidate, carried: tuple[CarryOver, ...]) -> Operation:
+    slice_ = candidate.slice_
+    return Operation(
+        partition=slice_.partition,
+        file_id=slice_.file_id,
+        base_instant=slice_.base_instant,
+        base_file=slice_.base_file.path if slice_.base_file else None,
+        log_files=tuple([log.path for log in candidate.chosen]),
+        carried_over=carried,
+        metrics=candidate.metrics,
+    )

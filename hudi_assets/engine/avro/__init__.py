@@ -1,1 +1,0 @@
-"""Avro ↔ Arrow: the records of data blocks, and the container files of the timeline."""

@@ -1,1 +1,0 @@
-"""Several processes on one table: locks, heartbeats, and writes that a plan did not see."""

@@ -1,1 +1,0 @@
-"""Clean, archive and savepoints."""

@@ -1,0 +1,160 @@
+"""What the engine answers: freshness, statistics, and what a commit or a compaction did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.plans import NoPlan, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class LogBar:
+    """One log file as the event-time picture draws it: its range, and whether it remains.
+
+    `min_event_time` may be a bound by its commit (`CommitBound`); then the maximum is None.
+    """
+
+    name: str
+    partition: str
+    min_event_time: int | None
+    max_event_time: int | None
+    size: int
+    compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """What the execution of one operation did."""
+
+    partition: str
+    file_id: str
+    base_file: str
+    rows: int
+    logs_compacted: int
+    logs_remaining: int
+    log_records: int
+    bytes_written: int
+    corrupt_blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """A completed compaction."""
+
+    instant: str
+    threshold: int | None
+    operations: tuple[OperationResult, ...]
+    seconds: float
+
+    @property
+    def rows(self) -> int:
+        return sum(op.rows for op in self.operations)
+
+    @property
+    def logs_compacted(self) -> int:
+        return sum(op.logs_compacted for op in self.operations)
+
+    @property
+    def logs_remaining(self) -> int:
+        return sum(op.logs_remaining for op in self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """A completed delta commit (or `instant` None when the input was empty: nothing was written)."""
+
+    instant: str | None
+    rows: int
+    log_files: int
+    bytes_written: int
+    min_event_time: int | None
+    max_event_time: int | None
+    # Records at or below the freshness published before this commit: they make it fall back.
+    late_records: int = 0
+    base_files: int = 0
+
+
+class BoundRule(StrEnum):
+    """From when on records without event time count, by what is believed of the commit that brought them.
+
+    LATENCY: by the data latency, none of them happened earlier than that before the commit. COMMIT: the owner says
+    that a delete counts at its commit.
+    """
+
+    LATENCY = "commit less data latency"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBound:
+    """How many log files have records without event time for which a bound by their commits stands.
+
+    `min_event_time`: the smallest bound; `data_latency`: what was taken off (None: nothing). In ms.
+    """
+
+    rule: BoundRule
+    data_latency: int | None
+    log_files: int
+    min_event_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The promise: the read-optimized view holds every ingested record with event time ≤ `freshness`.
+
+    `freshness` None means no promise can be made; `reason` then says why, naming the file.
+    `threshold` and `instant` are those of the last completed event-time compaction.
+    `bounds`: for which log files a bound by their commits stands in place of event times that they do not have.
+    `unit`: how the event-time column counts, and what says so; None where there is no such column.
+    All times epoch ms; `computed_at` is the clock's time of the computation.
+    """
+
+    freshness: int | None
+    reason: str | None
+    watermark: int | None
+    threshold: int | None
+    instant: str | None
+    min_event_time: int | None
+    computed_at: int
+    bounds: tuple[CommitBound, ...] = ()
+    unit: ColumnUnit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What decides about a table's next step, all of one reading.
+
+    `due`: what planning would give now, or why nothing. `leftovers`: what `recover` would mend, in sentences.
+    """
+
+    freshness: Freshness
+    pending: Plan | None
+    due: Plan | NoPlan
+    leftovers: tuple[str, ...]
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The table's state in numbers (the RFC's metrics). Event times epoch ms.
+
+    `min_event_time` is over all remaining log files; None when there are none, or when one is unknown.
+    """
+
+    table_version: int
+    freshness: Freshness
+    file_groups: int
+    base_files: int
+    base_bytes: int
+    remaining_file_slices: int
+    remaining_log_files: int
+    remaining_bytes: int
+    min_event_time: int | None
+    pending: tuple[str, ...]
+    last_compaction: str | None
+    last_commit: str | None
+    inflight_writes: tuple[str, ...]
+    # Files of instants that are on no timeline (table-relative): `recover` removes what it safely can.
+    orphans: tuple[str, ...] = ()

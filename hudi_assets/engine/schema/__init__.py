@@ -1,1 +1,0 @@
-"""A table's schema as it changes, and base files of older ones."""

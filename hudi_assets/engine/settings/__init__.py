@@ -1,1 +1,0 @@
-"""What hoodie.properties says, checked before anything else is believed."""

@@ -1,0 +1,408 @@
+"""The one seam to Spark: sessions, tasks, and DataFrames from tasks."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import itertools
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyspark
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+from pyspark.sql.udf import UserDefinedFunction
+
+from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
+from hudi_assets.engine.spark import java_classes as spark_java
+from hudi_assets.engine.spark.parquet import plain_files
+from hudi_assets.engine.spark.partitions import Places
+
+Result = TypeVar("Result")
+_OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+# PythonEvalType.SQL_MAP_ARROW_ITER_UDF of 3.5 and 4: releases keep the class in different places.
+_MAP_IN_ARROW = 207
+_RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
+_OUTCOME = pa.schema([("result", pa.binary())])
+_TASKS_BEGUN = itertools.count()  # in this process, a worker
+_JAVA_VERSION = re.compile(r'version "((\d+)[^"]*)"')
+# Driver and workers are on this machine: its name need not resolve, and nobody else need reach them.
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+    # Results come back through a socket file: any process of the machine could connect to a TCP port first.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+
+
+class ListedFile(NamedTuple):
+    """A file as a listing of the table shows it: `uri` for Spark, `size` in bytes, `modified_ms` epoch ms."""
+
+    uri: str
+    size: int
+    modified_ms: int
+
+
+def local_session(
+    app_name: str = "hudi-assets", master: str = "local[*]", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without Java.
+
+    On a local master it is this environment's Spark and Python, whatever SPARK_HOME and PYSPARK_PYTHON say.
+    """
+    check_java()
+    more = dict(config or {})
+    if master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        own = Path(pyspark.__file__).parent
+        if (own / "jars").is_dir():  # else PySpark is part of a Spark that was installed by itself
+            os.environ["SPARK_HOME"] = str(own)
+        more = _LOCAL | more
+    builder = SparkSession.Builder().appName(app_name).master(master)
+    for key, value in {**_DEFAULTS, **more}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Let a local session's workers be this Python: another may lack our packages.
+
+    Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
+    alone.
+    """
+    context = spark.sparkContext
+    if (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable
+
+
+def check_java() -> None:
+    """Raise `EnvironmentProblem` unless a Java runtime of version 17 or later is found."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    hint = "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
+    if java is None or not os.path.exists(java):
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise EnvironmentProblem("Spark needs Java 17 or later, and none was found.", where=where, hint=hint)
+    try:
+        out = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace", check=False).stderr
+    except OSError as error:
+        raise EnvironmentProblem(f"Java cannot be run: {error.strerror}.", where=java, hint=hint) from error
+    version = _JAVA_VERSION.search(out)
+    if version is None or int(version[2]) < 17:
+        this = version[1] if version else out.strip()
+        raise EnvironmentProblem(f"Spark needs Java 17 or later; this is {this!r}.", where=java, hint=hint)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """A Spark schema in Arrow, timestamps in UTC."""
+    converted: pa.Schema = to_arrow_schema(schema, timezone="UTC") if _has_timezone() else to_arrow_schema(schema)
+    return converted
+
+
+def _has_timezone() -> bool:
+    return "timezone" in inspect.signature(to_arrow_schema).parameters
+
+
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """A DataFrame's schema in Arrow."""
+    return arrow_schema(frame.schema)
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """An Arrow schema in Spark's types, everything nullable, as Spark takes files to be."""
+    return from_arrow_schema(nullable(schema))
+
+
+def nullable(schema: pa.Schema) -> pa.Schema:
+    """The same schema without required fields, at any depth.
+
+    `Table.cast`, and so PySpark's `toArrow`, refuses a null struct below which something may not be null: it takes
+    the nulls that stand there for values.
+    """
+    return pa.schema([_nullable(field) for field in schema])
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(child) for child in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(kind.key_type, _nullable(kind.item_field))
+    return pa.field(field.name, kind)
+
+
+def _in_workers(run: _OnBatches) -> _OnBatches:
+    """For `mapInArrow`: `run`, in a worker that has been told what stays (`spare_what_stays`)."""
+
+    def run_in_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_what_stays()
+        return run(batches)
+
+    return run_in_worker
+
+
+def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:
+    """Run `function` on each task in a Spark task of its own; results in the order of the tasks.
+
+    An error of the engine's own kinds comes back as itself, not wrapped in Spark's.
+    """
+    if not tasks:
+        return []
+    payload = [pickle.dumps(task) for task in tasks]
+
+    @_in_workers
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                outcome = dumps(capture(function, pickle.loads(payload[number])))
+                yield pa.RecordBatch.from_pydict({"id": [number], "result": [outcome]}, _RESULT)
+
+    rows = _one_partition_each(spark, len(tasks)).mapInArrow(run, "id bigint, result binary").collect()
+    results = {row["id"]: unwrap(row["result"]) for row in rows}
+    return [results[i] for i in range(len(tasks))]
+
+
+def frame_from_tasks(
+    spark: SparkSession,
+    function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
+    tasks: Sequence[Any],
+    schema: pa.Schema,
+    places: Places,
+) -> DataFrame:
+    """A DataFrame of the rows that `function` yields for each task, lazily; several tasks make one of Spark's.
+
+    `function` gets a task and the names of the columns that its batches have to have: those that a plan needs, at
+    least one. `places`: of each task, to leave out those whose partitions a filter excludes.
+    """
+    target = spark_schema(schema)
+    if not tasks:
+        return spark.createDataFrame([], target)
+    payload = [pickle.dumps(task) for task in tasks]
+    every = tuple(schema.names)
+
+    @_in_workers
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for numbers, names in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                for number in numbers.split(","):
+                    task = pickle.loads(payload[int(number)])
+                    for rows in function(task, tuple(names.split(",")) if names else every[:1]):
+                        yield rows if names else _without_columns(rows)
+
+    pruned = _pruned(spark, run, target, places)
+    if pruned is not None:
+        return pruned
+    one_each = _one_partition_each(spark, len(tasks))
+    return one_each.select(one_each.id.cast("string"), lit(",".join(every))).mapInArrow(run, target)
+
+
+def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """As many rows of one column of nulls: what a count asks for."""
+    return pa.RecordBatch.from_arrays([pa.nulls(len(rows), pa.bool_())], ["none"])
+
+
+def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
+    """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
+    session: Any = spark
+    slices = spark_java.new(session, "Slices", places.to_json())
+    if slices is None:
+        return None
+    function: Any = UserDefinedFunction(run, schema, evalType=_MAP_IN_ARROW)
+    context = session._jsparkSession.sqlContext()
+    relation = spark_java.new(session, "TaskRelation", context, function._judf, slices)
+    return None if relation is None else _related(session, relation)
+
+
+def _related(session: Any, relation: Any) -> DataFrame:
+    return DataFrame(session._jsparkSession.baseRelationToDataFrame(relation), session)
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks can run at a time."""
+    cores: int = spark.sparkContext.defaultParallelism
+    return cores
+
+
+def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
+    return spark.range(0, count, 1, count)
+
+
+def select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Some columns of a DataFrame, by name."""
+    return frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
+
+
+def parquet_frame(spark: SparkSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> DataFrame:
+    """Spark's own Parquet reader on some files, without those whose partitions a filter excludes.
+
+    `places`: of each file. Paths are names, not patterns (a value may hold brackets).
+    """
+    target = spark_schema(schema)
+    if not files:
+        return spark.createDataFrame([], target)
+    session: Any = spark
+    index = spark_java.new(session, "BaseFiles", places.to_json(), json.dumps(files))
+    if index is not None:
+        return _related(session, index.relation(session._jsparkSession, target.json()))
+    # Partition columns are in the files: values guessed from directory names must not shadow them.
+    reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
+    return reader.parquet(*(file.uri for file in files))
+
+
+# ------------------------------------------------------------------------------------------ rows on their way to tasks
+
+
+def session_of(frame: DataFrame) -> SparkSession:
+    """The session that a DataFrame is of."""
+    return frame.sparkSession
+
+
+def scratch_folder(spark: SparkSession) -> str | None:
+    """A folder that all workers reach, and that Spark deletes when it ends; None where they may be elsewhere."""
+    context: Any = spark.sparkContext
+    if not (context.master or "").startswith("local"):
+        return None
+    folder: str | None = getattr(context, "_temp_dir", None)
+    return folder
+
+
+def map_rows(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Result]) -> list[Result]:
+    """`function` on the rows of each partition of a DataFrame; its results in the order of the rows.
+
+    Plain Parquet files are read where `function` runs, in more parts than Spark would make of them.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _outcome(lambda _: function(iter(batches)))
+
+    return [unwrap(row["result"]) for row in _of_rows(frame, run, _OUTCOME).collect()]
+
+
+def _of_rows(frame: DataFrame, run: Callable[..., Iterator[pa.RecordBatch]], schema: pa.Schema) -> DataFrame:
+    """What `run` makes of the rows of each partition."""
+    session = frame.sparkSession
+    plain = plain_files(frame, schema_of(frame), parallelism(session))
+    if plain is None:
+        return frame.mapInArrow(_in_workers(run), spark_schema(schema))
+
+    @_in_workers
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from run(plain.read(number))
+
+    return _one_partition_each(session, len(plain.tasks)).mapInArrow(read, spark_schema(schema))
+
+
+def _outcome(function: Callable[[Any], Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"result": [dumps(capture(function, None))]}, _OUTCOME)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Pieces that a pass over a DataFrame's rows left, kept by Spark. Their schema: `writing.pieces.PIECES`."""
+
+    _pieces: DataFrame
+
+    def notes(self) -> list[Any]:
+        """What was said of each partition, in no order."""
+        said = self._pieces.where("note is not null").select("note").collect()
+        return [unwrap(row["note"]) for row in said]
+
+    def to_tasks(
+        self, homes: Mapping[int, int], tasks: int, function: Callable[[Iterator[pa.RecordBatch]], Result]
+    ) -> list[Result]:
+        """`function` on the pieces (stream, piece, data) of each task; `homes`: slot → task."""
+        table = ", ".join(str(homes.get(slot, 0)) for slot in range(max(homes) + 1))
+        chosen = self._pieces.where("data is not null").selectExpr(
+            "slot", "stream", "piece", "data", f"element_at(array({table}), slot + 1) as home"
+        )
+        # By the number itself where Spark has that (4.1): its hash may send two homes to one task.
+        by_id = getattr(chosen, "repartitionById", None)
+        moved = by_id(tasks, "home") if by_id else chosen.repartition(tasks, "home")
+
+        @_in_workers
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield _outcome(lambda _: function(iter(batches)))
+
+        rows = moved.select("stream", "piece", "data").mapInArrow(run, spark_schema(_OUTCOME)).collect()
+        return [unwrap(row["result"]) for row in rows]
+
+
+@contextmanager
+def carried(
+    frame: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
+) -> Iterator[Carried]:
+    """The pieces that `run` makes of each partition's rows: made once, whatever is done with them inside the block."""
+    pieces = _of_rows(frame, lambda batches: run(iter(batches)), schema).persist()
+    try:
+        yield Carried(pieces)
+    finally:
+        pieces.unpersist()
+
+
+# ------------------------------------------------------------------------------------------ in a worker
+
+
+def spare_what_stays() -> None:
+    """At each task's begin. At a worker's second one, all that is there is taken out of the garbage collection.
+
+    PySpark collects after each task (daemon.py): over the modules of pyarrow, pandas and the like, 40 ms of CPU.
+    The first task has imported them, and its own garbage is collected already.
+    """
+    if next(_TASKS_BEGUN) == 1:
+        gc.freeze()
+
+
+def write_token() -> str:
+    """The running task's write token; `0-0-0` outside Spark."""
+    context = TaskContext.get()
+    if context is None:
+        return "0-0-0"
+    return f"{context.partitionId()}-{context.stageId()}-{context.taskAttemptId()}"
+
+
+def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssetsError:
+    """The function's result, or the engine's own error as a value: it crosses to the driver unwrapped."""
+    try:
+        return function(task)
+    except HudiAssetsError as error:
+        return error
+    except OSError as error:
+        problem = machine_problem(error, str(error.filename or "a task"))
+        if problem is None:
+            raise
+        return problem
+
+
+def dumps(value: object) -> bytes:
+    data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    return data
+
+
+def unwrap(result: bytes) -> Any:
+    value = pickle.loads(result)
+    if isinstance(value, HudiAssetsError):
+        raise value
+    return value

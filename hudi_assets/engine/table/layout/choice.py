@@ -1,0 +1,25 @@
+"""Which layout a table version has: chosen once, when a table is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.v6 import LayoutV6
+from hudi_assets.engine.table.layout.v8 import LayoutV8
+
+_LAYOUTS: Final[Mapping[int, Layout]] = {6: LayoutV6(), 8: LayoutV8(8), 9: LayoutV8(9)}
+
+
+def layout_of(version: int, where: str) -> Layout:
+    """The layout of a table version. `where`: the table that an `UnsupportedTable` names."""
+    layout = _LAYOUTS.get(version)
+    if layout is None:
+        raise UnsupportedTable(
+            f"Table version {version} is not supported.",
+            where=where,
+            hint=f"Supported: {', '.join(map(str, _LAYOUTS))}.",
+        )
+    return layout

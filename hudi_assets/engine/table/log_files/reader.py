@@ -1,0 +1,255 @@
+"""Log files as records.
+
+Reading follows org.apache.hudi.common.table.log.AbstractHoodieLogRecordReader: blocks of instants that
+are not committed are passed over; a rollback block removes its target's blocks read before it; a corrupt
+block is passed over and counted.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.format.avro import codec as avro_codec
+from hudi_assets.engine.format.avro import project as avro_project
+from hudi_assets.engine.format.avro.schema import META_COLUMNS
+from hudi_assets.engine.format.log_file import delete_codec
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBlock, read_headers
+from hudi_assets.engine.format.parquet_reader import (
+    open_parquet,
+    parquet_damage,
+    read_columns,
+    read_parquet,
+    with_dictionaries,
+)
+from hudi_assets.engine.merging.delete_records import as_deletes
+from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, size_of
+from hudi_assets.engine.merging.winners import Flags
+from hudi_assets.engine.storage import Storage
+
+log = logging.getLogger(__name__)
+
+OPERATION = "_hoodie_operation"
+APPLIED_PROPERTY = "hudi_assets.applied"
+"""In a block's schema: its deletes were merged into the base file already (see `residue`)."""
+NOT_READ_WIDER = "The table's schema has changed since in a way that is not read."
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedInstants:
+    """The timeline as a log reader needs it: what is completed, and where the active timeline starts.
+
+    With `until`, as of that instant: later ones do not count. `unfinished`: log files of writes that were not
+    completed; a rollback may delete them under the reader.
+    """
+
+    completed: frozenset[str]
+    start: str | None
+    until: str | None = None
+    unfinished: frozenset[str] = frozenset()
+
+    def __contains__(self, timestamp: str) -> bool:
+        if self.until is not None and timestamp > self.until:
+            return False
+        return timestamp in self.completed or (self.start is not None and timestamp < self.start)
+
+
+@dataclass(slots=True)
+class LogScan:
+    """The records of some log files of one slice, in log order, and what was passed over."""
+
+    records: list[LogRecords]
+    log_records: int = 0
+    blocks: int = 0
+    corrupt_blocks: int = 0
+    rollback_blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlock:
+    """A data or delete block that counts, in a log file of a slice; its content is still in the file."""
+
+    path: str
+    block: LogBlock
+
+    def records(
+        self,
+        storage: Storage,
+        schema: pa.Schema,
+        ordering: str,
+        columns: Sequence[str] | None = None,
+        chosen: Flags | None = None,
+        dictionaries: frozenset[str] = frozenset(),
+    ) -> LogRecords:
+        """Its records in the columns of `schema`; with `columns`, rows in those of them alone.
+
+        `chosen`: of an Avro data block, these rows; the others are stepped over by their lengths. `dictionaries`: text
+        columns that may come as such.
+        """
+        content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
+        if len(content) < self.block.content_size:
+            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=self.path)
+        if chosen is not None:
+            with _named(self.path):
+                content = avro_codec.chosen_records(content, chosen)
+        block = replace(self.block, content=content)
+        return block_records(block, schema, ordering, self.path, columns, dictionaries)
+
+    def reads_chosen(self, deciding: Sequence[str]) -> bool:
+        """True where the deciding columns, and then some of the rows, are decoded without the rest."""
+        return self.block.type is BlockType.AVRO_DATA and avro_codec.picks(_avro_schema(self.block), deciding)
+
+
+@dataclass(slots=True)
+class FoundBlocks:
+    """The blocks of some log files of one slice that count, in log order, and what was passed over."""
+
+    blocks: list[StoredBlock]
+    seen: int = 0
+    corrupt: int = 0
+    rollbacks: int = 0
+
+
+def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInstants) -> FoundBlocks:
+    """Look through log files in the given (log) order, by their blocks' headers alone."""
+    found = FoundBlocks([])
+    for path in paths:
+        try:
+            for block in read_headers(functools.partial(storage.read_at, path), storage.size(path)):
+                _look_at(block, path, committed, found)
+        except FileNotFoundError:
+            if path not in committed.unfinished:
+                raise
+    return found
+
+
+def _look_at(block: LogBlock, path: str, committed: CommittedInstants, found: FoundBlocks) -> None:
+    found.seen += 1
+    if block.is_corrupt:
+        _refuse_framed(block, path)
+        found.corrupt += 1
+        log.warning("%s: skipped a corrupt block: %s", path, block.problem)
+        return
+    refuse_unsupported(block, path)
+    if block.type is BlockType.COMMAND:
+        found.rollbacks += 1
+        target = block.target_instant_time
+        found.blocks = [stored for stored in found.blocks if stored.block.instant_time != target]
+    elif block.instant_time in committed:
+        found.blocks.append(StoredBlock(path, block))
+
+
+def scan_logs(
+    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
+) -> LogScan:
+    """Read log files in the given (log) order; rows have the columns of `schema`, no others are read.
+
+    `schema` has the record key and, where it is in the table, the ordering field and `_hoodie_is_deleted`.
+    """
+    found = find_blocks(storage, paths, committed)
+    records = [stored.records(storage, schema, ordering) for stored in found.blocks]
+    count = sum(size_of(block) for block in records)
+    return LogScan(records, count, found.seen, found.corrupt, found.rollbacks)
+
+
+def _refuse_framed(block: LogBlock, path: str) -> None:
+    """A torn write is passed over; a whole block that cannot be read is damage, and rows would be lost."""
+    if block.framed:
+        raise CorruptTable(
+            f"The log block at byte {block.offset} is whole but cannot be read: {block.problem}.",
+            where=path,
+            hint="Restore the file from a copy.",
+        )
+
+
+def refuse_unsupported(block: LogBlock, path: str) -> None:
+    """Refuse a block of a kind that is not read, by name."""
+    if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
+        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.", where=path)
+    for key, words in (
+        (HeaderKey.IS_PARTIAL, "holds partial updates"),
+        (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
+    ):
+        if block.header.get(key, "false").lower() != "false":
+            raise UnsupportedTable(f"A log block {words}, which is not supported.", where=path)
+
+
+def refuse_columns(names: Sequence[str], where: str) -> None:
+    """Refuse rows whose columns say that they are not whole rows of a table with meta columns."""
+    if OPERATION in names:
+        raise UnsupportedTable(f"The rows have {OPERATION} (changelog mode), which is not supported.", where=where)
+    if KEY not in names:
+        raise UnsupportedTable("The rows have no Hudi meta columns, which is not supported.", where=where)
+    if all(name in META_COLUMNS for name in names):
+        hint = "A bootstrapped table has its data elsewhere."
+        raise UnsupportedTable("The rows have meta columns alone, which is not supported.", where=where, hint=hint)
+
+
+def block_records(
+    block: LogBlock,
+    schema: pa.Schema,
+    ordering: str,
+    path: str,
+    columns: Sequence[str] | None = None,
+    dictionaries: frozenset[str] = frozenset(),
+) -> LogRecords:
+    """A data or delete block's records, in the table's schema; with `columns`, rows in those of them alone.
+
+    `dictionaries`: text columns that may come as such.
+    """
+    if columns is not None:
+        schema = pa.schema([field for field in schema if field.name in columns])
+    with _named(path):
+        if block.type is BlockType.DELETE:
+            deletes = delete_codec.decode_deletes(block.content)
+            return as_deletes(deletes, schema.field(ordering).type if ordering else None)
+        rows = _needed_columns(block, schema.names, path, dictionaries)
+        return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors name the log file."""
+    try:
+        yield
+    except CorruptTable as error:
+        raise CorruptTable(error.what, where=path, hint=error.hint) from error
+    except InvalidInput as error:
+        raise UnsupportedTable(error.what, where=path, hint=NOT_READ_WIDER) from error
+
+
+def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
+    """A data block's rows in the schema that its writer had, or those of the columns that it has."""
+    if block.type is BlockType.PARQUET_DATA:
+        return read_parquet(pa.BufferReader(block.content), columns)
+    return avro_codec.decode_records(block.content, _avro_schema(block), columns)
+
+
+def _needed_columns(block: LogBlock, columns: Sequence[str], path: str, dictionaries: frozenset[str]) -> pa.Table:
+    """Those of the columns that the block has; refused by all of its columns' names."""
+    if block.type is not BlockType.PARQUET_DATA:
+        refuse_columns(avro_codec.field_names(_avro_schema(block)), path)
+        return data_block_table(block, columns)
+    with parquet_damage():
+        file = open_parquet(pa.BufferReader(block.content), dictionaries=dictionaries)
+        refuse_columns(file.schema_arrow.names, path)
+        return read_columns(file, columns)
+
+
+def _avro_schema(block: LogBlock) -> str:
+    if block.schema is None:
+        raise CorruptTable(f"The data block at byte {block.offset} has no schema.")
+    return block.schema
+
+
+def count_deleted(table: pa.Table) -> int:
+    """Rows that are deletes by `_hoodie_is_deleted`."""
+    if IS_DELETED not in table.schema.names:
+        return 0
+    return sum(1 for flag in table.column(IS_DELETED).to_pylist() if flag)

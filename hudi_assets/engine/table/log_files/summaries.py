@@ -1,0 +1,165 @@
+"""What selection needs to know of a log file: from its blocks' headers, or where those do not say, its records."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_times, stated_minimum
+from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock, read_headers
+from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, barriers_of, head_columns
+from hudi_assets.engine.merging.winners import flags_of
+from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, Since, Undated
+from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_counts, range_of
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.log_files.reader import (
+    APPLIED_PROPERTY,
+    StoredBlock,
+    count_deleted,
+    data_block_table,
+    refuse_unsupported,
+)
+
+
+def scan_summary(
+    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: str, schema: pa.Schema
+) -> ScannedLog:
+    """A log file's event times. Blocks of any instant count: that can only widen.
+
+    The content of a block is read only where its header does not tell: in files of other writers, and of older ones.
+    Of a column of integers they are its numbers as they are in the file: `unit` only says which headers to believe,
+    those of blocks that were written in the unit that is stated now (None: none is stated, so the data tells).
+    """
+    by_type = None if unit in MICROS_OF else unit
+    found: list[tuple[LogBlock, BlockTimes]] = []
+    deletes = rollbacks = 0
+    last = ""
+    for block in _headers(storage, path):
+        if block.framed:
+            return _unknown(f"the block at byte {block.offset} is damaged", last)
+        if block.is_corrupt:
+            continue
+        refuse_unsupported(block, path)
+        last = max(last, block.instant_time)
+        if block.type is BlockType.COMMAND:
+            rollbacks += 1
+            continue
+        times = _by_header(block, column, unit)
+        if times is None:
+            stored = StoredBlock(path, block)
+            records = stored.records(storage, schema, ordering, (*head_columns(ordering), column))
+            try:
+                times = _times_of(records, block, column, by_type, ordering, unit)
+            except InvalidInput as error:  # a text that is no time: it could be any
+                return _unknown(f"{path}: {error.what}", last)
+        deletes += times.deletes
+        if not is_applied(block):
+            found.append((block, times))
+    return ScannedLog(_summary(path, found, deletes, rollbacks), last)
+
+
+def _unknown(reason: str, last: str) -> ScannedLog:
+    return ScannedLog(LogSummary(None, None, None, reason=reason), last)
+
+
+def _by_header(block: LogBlock, column: str, unit: EventTimeUnit | None) -> BlockTimes | None:
+    times = None if unit is None else block_times(block, f"{column}:{unit}")
+    if times is None or unit not in MICROS_OF:
+        return times
+    # A header has epoch ms.
+    return replace(
+        times,
+        low=None if times.low is None else in_counts(times.low, unit),
+        high=None if times.high is None else in_counts(times.high, unit),
+    )
+
+
+def _headers(storage: Storage, path: str) -> Iterator[LogBlock]:
+    return read_headers(functools.partial(storage.read_at, path), storage.size(path))
+
+
+def is_applied(block: LogBlock) -> bool:
+    """True for deletes that were merged into the base file already (see `residue`)."""
+    return block.schema is not None and APPLIED_PROPERTY in block.schema
+
+
+def _times_of(
+    records: LogRecords,
+    block: LogBlock,
+    column: str,
+    by_type: EventTimeUnit | None,
+    ordering: str,
+    unit: EventTimeUnit | None,
+) -> BlockTimes:
+    """A block's event times by its records; by what older headers say of rows that were beaten too."""
+    times = times_of(records, column, by_type, ordering)
+    # Where nothing was stated, such headers were written in milliseconds.
+    written = unit or EventTimeUnit.MILLIS
+    stated = stated_minimum(block, f"{column}:{written}")
+    if stated is not None and by_type is None:
+        stated = in_counts(stated, written)
+    if stated is None or times.low is None or stated >= times.low:
+        return times
+    return replace(times, low=stated)
+
+
+def times_of(records: LogRecords, column: str, unit: EventTimeUnit | None, ordering: str) -> BlockTimes:
+    """What the records of a block say of their event times; without a unit, in the column's own numbers."""
+    barriers = barriers_of(records, ordering)
+    if isinstance(records, Rows):
+        values, deletes = records.table.column(column), count_deleted(records.table)
+    else:
+        count = len(records.keys)
+        values = records.ordering if column == ordering else pa.nulls(count, records.ordering.type)
+        deletes = count
+    undated = flags_of(pc.is_null(values))
+    # A delete in commit order counts as one without event time, whatever its row says.
+    gone = undated | barriers if isinstance(records, Deletes) else barriers
+    covered = range_of(values.drop_null(), unit, "the block") if len(undated) > undated.sum() else None
+    return BlockTimes(
+        f"{column}:{unit}",
+        covered.min if covered else None,
+        covered.max if covered else None,
+        deletes=deletes,
+        barriers=int(barriers.sum()),
+        undated_rows=int((undated & ~gone).sum()),
+        undated_deletes=int(gone.sum()),
+    )
+
+
+def _summary(path: str, found: Sequence[tuple[LogBlock, BlockTimes]], deletes: int, rollbacks: int) -> LogSummary:
+    lows = [times.low for _, times in found if times.low is not None]
+    highs = [times.high for _, times in found if times.high is not None]
+    low, high = min(lows, default=None), max(highs, default=None)
+    rows = _since([(block, times) for block, times in found if times.undated_rows])
+    gone = _since([(block, times) for block, times in found if times.undated_deletes])
+    barriers = sum(times.barriers for _, times in found)
+    if rows is None and gone is None:
+        if low is None:
+            # Nothing in it can be stale: command blocks alone, or deletes that were merged already.
+            return LogSummary(None, None, deletes, rollbacks, f"{path} holds no record", records=0)
+        return LogSummary(low, high, deletes, rollbacks)
+    undated_rows = sum(times.undated_rows for _, times in found)
+    reason = f"{path} has {undated_rows} records without event time" if rows else f"{path} has deletes without one"
+    return LogSummary(None, None, deletes, rollbacks, reason, barriers=barriers, undated=Undated(rows, gone, low, high))
+
+
+def _since(blocks: Sequence[tuple[LogBlock, BlockTimes]]) -> Since | None:
+    """The oldest of these blocks; its clock time, where each of them states one, is the earliest."""
+    if not blocks:
+        return None
+    clocks = [times.clock_ms for _, times in blocks if times.clock_ms is not None]
+    return Since(min(block.instant_time for block, _ in blocks), min(clocks) if len(clocks) == len(blocks) else None)
+
+
+def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
+    """Every data block's event-time column (as written) of one log file; deletes have none."""
+    for block in _headers(storage, path):
+        if block.is_data and not is_applied(block):
+            content = storage.read_at(path, block.content_offset, block.content_size)
+            yield data_block_table(replace(block, content=content), [column]).column(column)

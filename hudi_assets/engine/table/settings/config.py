@@ -1,0 +1,363 @@
+"""hoodie.properties: a table's settings as a frozen value, checked before anything else is believed.
+
+Key names are Hudi's (HoodieTableConfig) where Hudi has one; ours start with `hudi_assets.`.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import javaproperties
+
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.settings import key_generators
+from hudi_assets.engine.table.settings.compaction import CompactionSettings, parse_compaction_settings
+from hudi_assets.engine.table.settings.indexes import INDEX_TYPE, IndexSettings, parse_index_settings
+from hudi_assets.engine.table.settings.java_properties import parse_properties
+from hudi_assets.engine.table.settings.merging import (
+    EXACT_SPLIT,
+    MERGE_MODE,
+    MERGE_RULES,
+    MERGER_STRATEGY,
+    PAYLOAD_CLASS,
+    TABLE_SERVICES,
+    MergeSettings,
+    evident_rules,
+    new_merge_properties,
+    parse_merge_settings,
+)
+from hudi_assets.engine.table.settings.parquet import ParquetSettings, parse_parquet_settings
+from hudi_assets.engine.table.settings.stated import HASH_FIELD, check_stated, in_known_names
+from hudi_assets.engine.timeline.zone.evidence import SavedBy, saved_by
+from hudi_assets.engine.timeline.zone.zone import LOCAL, UTC, zone_of
+
+PROPERTIES: Final = ".hoodie/hoodie.properties"
+_BACKUP: Final = ".hoodie/hoodie.properties.backup"
+
+EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
+DATA_LATENCY: Final = "hudi_assets.data.latency"
+LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
+AUTO: Final = "auto"
+CLOCK: Final = "hudi_assets.clock"
+WRITERS: Final = "hudi_assets.writers"
+EXECUTOR: Final = "hudi_assets.executor"
+NATIVE: Final = "native"
+HUDI: Final = "hudi"
+CARRY_OVER: Final = "hudi_assets.carry.over"
+QUERY_GRACE: Final = "hudi_assets.query.grace"
+QUERY_GRACE_LEAST: Final = "hudi_assets.query.grace.least"
+HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
+URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
+_TIMEZONE: Final = "hoodie.table.timeline.timezone"
+TIMELINE_ZONE: Final = "hudi_assets.timeline.zone"
+METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
+DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
+LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
+LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
+BUCKETS: Final = "hoodie.bucket.index.num.buckets"
+
+# Beside all of hoodie.table.*: what may not differ from what the table was made with.
+_MAKES_THE_TABLE: Final = frozenset(
+    {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK, MERGE_RULES}
+    | {TIMELINE_ZONE}
+)
+_OWN_SETTINGS: Final = frozenset(
+    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
+    | {QUERY_GRACE, QUERY_GRACE_LEAST, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
+)
+_CHOICES: Final = {
+    CLOCK: ("system", "commit"),
+    WRITERS: ("locked", "stopped"),
+    EXECUTOR: (NATIVE, HUDI),
+    CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
+    _TIMEZONE: ("utc", "local"),
+    LOG_BLOCK_FORMAT: ("parquet", "avro"),
+    METADATA_SWITCH_OFF: ("true", "false"),
+    DELETES_EVENT_TIME: ("latency", "commit"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What hoodie.properties says, with the caller's settings laid over it.
+
+    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or
+    where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
+    `created_here`: this project made the table (its clock is stated).
+    `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
+    nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
+    `timezone` is that of the instants: UTC, LOCAL or an IANA name (`timeline/zone.py`). `saved_by`: what Hudi's writer
+    of hoodie.properties said of its own clock.
+    """
+
+    name: str
+    table_version: int
+    record_key: tuple[str, ...]
+    ordering_field: str
+    event_time_field: str | None
+    event_time_unit: str | None
+    partition_fields: tuple[str, ...]
+    key_generator: str | None
+    hive_style: bool
+    url_encode: bool
+    buckets: int | None
+    complex_keys: bool
+    timezone: str
+    create_schema: str | None
+    data_latency_ms: int | None
+    data_latency_auto: bool
+    latency_quantile: float
+    clock: str
+    writers: str | None
+    carry_over: str
+    log_block_format: str
+    log_file_max_size: int
+    buckets_given: bool
+    created_here: bool
+    compaction: CompactionSettings
+    merging: MergeSettings
+    index: IndexSettings
+    parquet: ParquetSettings
+    properties: Mapping[str, str] = field(repr=False, compare=False)
+    saved_by: SavedBy | None = field(default=None, compare=False)
+
+    @property
+    def partitioned(self) -> bool:
+        return bool(self.partition_fields)
+
+    @property
+    def states_utc(self) -> bool:
+        """True where the table itself says that every engine makes its instants in UTC."""
+        return self.properties.get(_TIMEZONE, LOCAL).upper() == UTC
+
+    @property
+    def executor(self) -> str:
+        """Who executes compactions: "native" (this project) or "hudi" (Apache Hudi's Spark bundle)."""
+        return self.properties.get(EXECUTOR, NATIVE).lower()
+
+    @property
+    def deletes_count_at_commit(self) -> bool:
+        """True where a delete without event time counts as an event of its commit's time: the owner's word."""
+        return self.properties.get(DELETES_EVENT_TIME, "").lower() == "commit"
+
+    @property
+    def ordered_by_event_time(self) -> bool:
+        """True where the ordering field is the event-time field."""
+        return self.event_time_field is not None and self.ordering_field == self.event_time_field
+
+
+def new_table_properties(
+    *,
+    name: str,
+    avro_schema: str,
+    record_key: Sequence[str],
+    ordering_field: str | None,
+    merge_mode: MergeMode,
+    event_time_field: str,
+    partition_fields: Sequence[str],
+    buckets: int,
+    of_version: Mapping[str, str],
+    payload_class: bool,
+    hive_style: bool,
+    own: Mapping[str, str],
+) -> dict[str, str]:
+    """The properties of a new table, as Apache Hudi writes them for its version, and our own beside them.
+
+    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
+    `InvalidInput` where merge mode and ordering field do not go together.
+    """
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": "MERGE_ON_READ",
+        **of_version,
+        "hoodie.table.checksum": str(table_checksum("", name)),
+        "hoodie.table.recordkey.fields": ",".join(record_key),
+        "hoodie.table.partition.fields": ",".join(partition_fields),
+        key_generators.CLASS: key_generators.generator_of(len(record_key), len(partition_fields)),
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.create.schema": avro_schema,
+        _TIMEZONE: UTC,
+        "hoodie.table.cdc.enabled": "false",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.partition.metafile.use.base.format": "false",
+        **new_merge_properties(merge_mode, ordering_field, of_version, payload_class=payload_class),
+        HIVE_STYLE: str(hive_style).lower(),
+        URL_ENCODE: "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        INDEX_TYPE: "BUCKET",
+        BUCKETS: str(buckets),
+        HASH_FIELD: ",".join(record_key),
+        # Java checks the hash field against this one when it opens the table for a service.
+        "hoodie.datasource.write.recordkey.field": ",".join(record_key),
+        EVENT_TIME_FIELD: event_time_field,
+        **own,
+    }
+    if not partition_fields:
+        del properties["hoodie.table.partition.fields"]
+    return properties
+
+
+def table_checksum(database: str, table: str) -> int:
+    """CRC32 of `database.table` (HoodieTableConfig.generateChecksum)."""
+    return zlib.crc32(f"{database}.{table}".encode())
+
+
+def dump_properties(properties: Mapping[str, str]) -> bytes:
+    """Java's properties format; text beyond Latin-1 is escaped as Java does."""
+    return javaproperties.dumps(dict(properties), timestamp=True, sort_keys=True).encode("latin-1")
+
+
+def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> TableConfig:
+    """Read, check and overlay a table's settings; refuses by name what this version cannot handle."""
+    path = next((p for p in (PROPERTIES, _BACKUP) if storage.exists(p)), None)
+    if path is None:
+        missing = "No such directory" if not storage.is_directory("") else "This is no Hudi table"
+        raise InvalidInput(
+            f"{missing}: it has no .hoodie/hoodie.properties.",
+            where=storage.base,
+            hint="Give the table's base path.",
+        )
+    try:
+        text = storage.read(path).decode("latin-1")
+        properties = parse_properties(text)
+    except ValueError as error:
+        raise CorruptTable(f"hoodie.properties cannot be parsed: {error}.", where=storage.base) from error
+    properties, overlay = in_known_names(properties), in_known_names(settings or {})
+    _check_overlay(properties, overlay, storage.base)
+    check_stated(properties, overlay, storage.base)
+    config = parse_config({**evident_rules(properties), **properties, **overlay}, storage.base)
+    buckets_given = BUCKETS in overlay and BUCKETS not in properties
+    return replace(config, buckets_given=buckets_given, created_here=CLOCK in properties, saved_by=saved_by(text))
+
+
+def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
+    """What makes the table is its own word: with another key or bucket count, rows would come twice."""
+    for key, given in overlay.items():
+        stated = properties.get(key)
+        if stated is not None and stated != given and (key.startswith("hoodie.table.") or key in _MAKES_THE_TABLE):
+            raise InvalidInput(
+                f"The table has {key}={stated}, not {given}.",
+                where=where,
+                hint="Leave it out: it was settled when the table was created.",
+            )
+
+
+def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
+    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
+    get = properties.get
+    _refuse_unsupported(properties, where)
+    for key in properties:
+        if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
+            raise InvalidInput(
+                f"There is no setting {key}.", where=where, hint=f"There are: {', '.join(sorted(_OWN_SETTINGS))}."
+            )
+    for key, choices in _CHOICES.items():
+        if key in properties and properties[key].lower() not in choices:
+            raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
+    record_key = _fields(get("hoodie.table.recordkey.fields", ""))
+    merging = parse_merge_settings(properties, where)
+    latency = get(DATA_LATENCY)
+    learned = (latency or "").strip().lower() == AUTO
+    return TableConfig(
+        name=get("hoodie.table.name", "table"),
+        table_version=_integer(properties, "hoodie.table.version", "0", where),
+        record_key=record_key,
+        ordering_field=merging.ordering_field,
+        event_time_field=get(EVENT_TIME_FIELD) or None,
+        event_time_unit=get(EVENT_TIME_UNIT) or None,
+        # CustomKeyGenerator's fields have their kind behind a colon.
+        partition_fields=tuple(name.partition(":")[0] for name in _fields(get("hoodie.table.partition.fields", ""))),
+        key_generator=key_generators.stated_generator(properties),
+        hive_style=_flag(get(HIVE_STYLE)),
+        url_encode=_flag(get(URL_ENCODE)),
+        buckets=_integer(properties, BUCKETS, "0", where) or None,
+        # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
+        complex_keys=len(record_key) > 1,
+        timezone=_timezone(properties, where),
+        create_schema=get("hoodie.table.create.schema"),
+        data_latency_ms=parse_latency(latency) if latency and not learned else None,
+        data_latency_auto=learned,
+        latency_quantile=_quantile(properties, where),
+        clock=get(CLOCK, "system").lower(),
+        writers=get(WRITERS, "").lower() or None,
+        carry_over=get(CARRY_OVER, "auto").lower(),
+        log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
+        log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
+        buckets_given=False,
+        created_here=CLOCK in properties,
+        compaction=parse_compaction_settings(properties, where),
+        merging=merging,
+        index=parse_index_settings(properties, where),
+        parquet=parse_parquet_settings(properties, where),
+        properties=dict(properties),
+    )
+
+
+def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
+    get = properties.get
+    kind = get("hoodie.table.type", "").upper()
+    if kind != "MERGE_ON_READ":
+        raise UnsupportedTable(
+            f"The table is {kind or 'of no stated type'}, not MERGE_ON_READ.",
+            where=where,
+            hint="Only merge-on-read tables have log files to compact.",
+        )
+    for key, wanted, words in (
+        ("hoodie.populate.meta.fields", "true", "The table has no Hudi meta columns"),
+        ("hoodie.table.base.file.format", "PARQUET", "The table's base files are not Parquet"),
+        ("hoodie.table.cdc.enabled", "false", "The table keeps change data (CDC)"),
+        ("hoodie.datasource.write.drop.partition.columns", "false", "The partition columns are dropped"),
+    ):
+        if get(key, wanted).lower() != wanted.lower():
+            raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
+    if not get("hoodie.table.recordkey.fields"):
+        raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _flag(text: str | None) -> bool:
+    return (text or "false").strip().lower() == "true"
+
+
+def _timezone(properties: Mapping[str, str], where: str) -> str:
+    """The zone of the instants: UTC, or what the owner states beside LOCAL, or LOCAL: this process's own."""
+    stated = properties.get(TIMELINE_ZONE, "").strip()
+    named = properties.get(_TIMEZONE, LOCAL).upper()
+    try:
+        zone_of(stated or named)
+    except ValueError:
+        hint = "Give an IANA name: America/Los_Angeles, Asia/Kolkata, Etc/GMT+8 (which is UTC-08:00)."
+        raise InvalidInput(f"{TIMELINE_ZONE} is {stated!r}.", where=where, hint=hint) from None
+    if named == UTC and stated not in ("", UTC):
+        what = f"{TIMELINE_ZONE} is {stated}, and the table's instants are in UTC ({_TIMEZONE})."
+        raise InvalidInput(what, where=where, hint="Leave it out.")
+    return stated or named
+
+
+def _quantile(properties: Mapping[str, str], where: str) -> float:
+    text = properties.get(LATENCY_QUANTILE) or "0.99"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise InvalidInput(f"{LATENCY_QUANTILE} is {text!r}.", where=where, hint="Give one above 0, up to 1.")
+    return value
+
+
+def _integer(properties: Mapping[str, str], key: str, default: str, where: str) -> int:
+    text = properties.get(key) or default
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"{key} is {text!r}, which is no number.", where=where) from None

@@ -1,0 +1,248 @@
+"""What hoodie.properties says about merging, checked: merge mode, ordering field, who runs table services. Pure.
+
+On version 6 the payload class and `hoodie.table.precombine.field` decide (tried: Hudi 0.15.0 looks at nothing else;
+1.2.0 fails where `hoodie.record.merge.mode` contradicts the payload class). See `docs/merge.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.table.settings.versions import VERSION, states_merge_mode
+
+PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
+ORDERING_FIELD: Final = "hoodie.table.precombine.field"
+ORDERING_FIELDS: Final = "hoodie.table.ordering.fields"
+MERGE_MODE: Final = "hoodie.record.merge.mode"
+MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
+MERGE_STRATEGY_ID: Final = "hoodie.record.merge.strategy.id"
+TABLE_SERVICES: Final = "hudi_assets.table.services"
+EXACT_SPLIT: Final = "hudi_assets.exact.split"
+MERGE_RULES: Final = "hudi_assets.merge.rules"
+RULES_0_X: Final = "0.x"
+RULES_1_X: Final = "1.x"
+
+_MODEL: Final = "org.apache.hudi.common.model."
+DEFAULT_PAYLOAD: Final = f"{_MODEL}DefaultHoodieRecordPayload"
+OVERWRITE_PAYLOAD: Final = f"{_MODEL}OverwriteWithLatestAvroPayload"
+EVENT_TIME_PAYLOADS: Final = frozenset({DEFAULT_PAYLOAD, f"{_MODEL}EventTimeAvroPayload"})
+# HoodieRecordMerger's: event time, commit time, and "as the payload class says".
+EVENT_TIME_MERGER_ID: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+COMMIT_TIME_MERGER_ID: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+_PAYLOAD_MERGER_ID: Final = "00000000-0000-0000-0000-000000000000"
+_MERGER_IDS: Final = (EVENT_TIME_MERGER_ID, COMMIT_TIME_MERGER_ID, _PAYLOAD_MERGER_ID)
+_STATED_MODES: Final = (MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value)
+# What versions 8 and 9 may state beside a mode, where they do.
+_AGREEING: Final = {
+    MergeMode.EVENT_TIME_ORDERING: (EVENT_TIME_PAYLOADS, EVENT_TIME_MERGER_ID),
+    MergeMode.COMMIT_TIME_ORDERING: (frozenset({OVERWRITE_PAYLOAD}), COMMIT_TIME_MERGER_ID),
+}
+_CHOICES: Final = {
+    TABLE_SERVICES: ("shared", "ours"),
+    EXACT_SPLIT: ("true", "false"),
+    MERGE_RULES: (RULES_0_X, RULES_1_X),
+}
+# Of a version 6 table: what Hudi 1.x writes into hoodie.properties when it creates one and 0.x does not; and we.
+_WRITTEN_BY_1_X: Final = (
+    ORDERING_FIELDS,
+    MERGE_MODE,
+    MERGE_STRATEGY_ID,
+    "hoodie.table.initial.version",
+    "hoodie.timeline.path",
+)
+_WRITTEN_HERE: Final = "hudi_assets.clock"
+# Each of these changes which rows a merge leaves, in a way of its own.
+_REFUSED: Final = {
+    "hoodie.payload.delete.field": "Deletes are told by a column of the payload's own",
+    "hoodie.payload.delete.marker": "Deletes are told by a marker of the payload's own",
+    "hoodie.table.partial.update.mode": "Log records are partial updates",
+    "hoodie.bootstrap.base.path": "The table is bootstrapped: its base files hold no meta columns",
+}
+_REFUSED_FLAGS: Final = {
+    "hoodie.allow.operation.metadata.field": "The table keeps _hoodie_operation",
+    "hoodie.table.multiple.base.file.formats.enable": "The table has base files of several formats",
+}
+_REFUSED_PREFIX: Final = "hoodie.record.merge.property."
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    """`ordering_field` is empty where the table has none. `ours`: Hudi's own table services never touch the table."""
+
+    payload_class: str
+    mode: MergeMode
+    ordering_field: str
+    ours: bool
+    exact_split: bool
+
+
+def parse_merge_settings(properties: Mapping[str, str], where: str) -> MergeSettings:
+    """The merge settings; `UnsupportedTable` or `InvalidInput`, naming key and value, for what cannot be merged."""
+    _refuse(properties, where)
+    for key, choices in _CHOICES.items():
+        if key in properties and properties[key].strip().lower() not in choices:
+            raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
+    payload = properties.get(PAYLOAD_CLASS, "")
+    mode = _mode(properties, payload, where)
+    return MergeSettings(
+        payload_class=payload,
+        mode=mode,
+        ordering_field=_ordering_field(properties, mode, where),
+        ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
+        exact_split=properties.get(EXACT_SPLIT, "false").strip().lower() == "true",
+    )
+
+
+def evident_rules(properties: Mapping[str, str]) -> dict[str, str]:
+    """MERGE_RULES as the table's own properties suggest them, where rules differ; empty where they do not.
+
+    Hudi 0.x merges by its rules what a table of version 6 holds, 1.x by its own. Nothing tells who reads a table;
+    who created it can be told.
+    """
+    by_1_x = any(properties.get(key) for key in (*_WRITTEN_BY_1_X, _WRITTEN_HERE))
+    differ = properties.get(PAYLOAD_CLASS) in EVENT_TIME_PAYLOADS and not states_merge_mode(properties)
+    if not differ or not (by_1_x or properties.get(ORDERING_FIELD)):
+        return {}
+    return {MERGE_RULES: RULES_1_X if by_1_x else RULES_0_X}
+
+
+def _refuse(properties: Mapping[str, str], where: str) -> None:
+    for key, words in _REFUSED.items():
+        if properties.get(key):
+            raise UnsupportedTable(f"{words} ({key}={properties[key]}), which is not supported.", where=where)
+    for key, words in _REFUSED_FLAGS.items():
+        if properties.get(key, "false").strip().lower() == "true":
+            raise UnsupportedTable(f"{words} ({key}=true), which is not supported.", where=where)
+    for key in properties:
+        if key.startswith(_REFUSED_PREFIX):
+            raise UnsupportedTable(f"The merger's own property {key} is not supported.", where=where)
+    for key in (MERGER_STRATEGY, MERGE_STRATEGY_ID):
+        if properties.get(key, EVENT_TIME_MERGER_ID) not in _MERGER_IDS:
+            raise UnsupportedTable(f"The record merger {properties[key]} ({key}) is not supported.", where=where)
+
+
+def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+    rules = properties.get(MERGE_RULES, "").strip().lower()
+    if states_merge_mode(properties):
+        if rules == RULES_0_X:
+            raise InvalidInput(
+                f"{MERGE_RULES} is {rules}, and the table's version is {properties.get(VERSION)}.",
+                where=where,
+                hint="Hudi 0.x reads version 6 alone: leave it out.",
+            )
+        return _stated_mode(properties, payload, where)
+    stated = properties.get(MERGE_MODE, "").strip().upper()
+    by_commit_time = COMMIT_TIME_MERGER_ID in (properties.get(MERGER_STRATEGY), properties.get(MERGE_STRATEGY_ID))
+    if payload in EVENT_TIME_PAYLOADS:
+        if stated in ("", MergeMode.EVENT_TIME_ORDERING) and not by_commit_time:
+            return _event_time_ordering(properties, rules, where)
+    elif payload != OVERWRITE_PAYLOAD:
+        raise UnsupportedTable(
+            f"The table merges records by {payload or 'an unstated payload class'}.",
+            where=where,
+            hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
+        )
+    elif stated in ("", MergeMode.COMMIT_TIME_ORDERING):
+        # Hudi 0.x looks at the field alone, 1.x takes the class for commit-time ordering.
+        stated_so = rules == RULES_1_X or (rules != RULES_0_X and (stated or by_commit_time))
+        if stated_so or not properties.get(ORDERING_FIELD):
+            return MergeMode.COMMIT_TIME_ORDERING
+        return MergeMode.OVERWRITE_WITH_LATEST
+    raise UnsupportedTable(
+        f"The merge mode {stated or 'of the record merger'} contradicts the payload class {payload}.",
+        where=where,
+        hint="Hudi 0.15 goes by the payload class, 1.2 refuses such a table: let the properties agree.",
+    )
+
+
+def _event_time_ordering(properties: Mapping[str, str], rules: str, where: str) -> MergeMode:
+    if rules != RULES_0_X:
+        return MergeMode.EVENT_TIME_ORDERING
+    if not properties.get(ORDERING_FIELD):
+        raise UnsupportedTable(
+            f"{MERGE_RULES} is {rules}, and the table has no {ORDERING_FIELD}, the only one that Hudi 0.x looks at.",
+            where=where,
+            hint=f"State {MERGE_RULES}={RULES_1_X}: Hudi 0.x reads this table by no ordering value.",
+        )
+    return MergeMode.EVENT_TIME_ORDERING_0X
+
+
+def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+    """The mode of versions 8 and 9; a payload class beside it has to be one that merges no other way."""
+    stated = properties.get(MERGE_MODE, "").strip().upper()
+    if payload and payload not in (*EVENT_TIME_PAYLOADS, OVERWRITE_PAYLOAD):
+        raise UnsupportedTable(
+            f"The table merges records by {payload}.",
+            where=where,
+            hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
+        )
+    if stated not in _STATED_MODES:
+        raise UnsupportedTable(
+            f"The table's merge mode is {stated or 'not stated'} ({MERGE_MODE}).",
+            where=where,
+            hint=f"Supported: {', '.join(_STATED_MODES)}.",
+        )
+    mode = MergeMode(stated)
+    payloads, strategy = _AGREEING[mode]
+    for key, said, agreeing in (
+        (PAYLOAD_CLASS, payload, payloads),
+        (MERGE_STRATEGY_ID, properties.get(MERGE_STRATEGY_ID, ""), {strategy}),
+    ):
+        if said and said not in agreeing:
+            raise UnsupportedTable(
+                f"The merge mode {stated} contradicts {key}={said}.",
+                where=where,
+                hint="Hudi infers one from the other: let the properties agree.",
+            )
+    return mode
+
+
+def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) -> str:
+    if mode is MergeMode.COMMIT_TIME_ORDERING:
+        return ""
+    # Hudi 1.x writes the second key, into tables of version 6 too.
+    stated = properties.get(ORDERING_FIELD) or properties.get(ORDERING_FIELDS) or ""
+    fields = [part.strip() for part in stated.split(",") if part.strip()]
+    if not fields:
+        raise UnsupportedTable(f"The table has no {ORDERING_FIELD}, and {mode} needs one.", where=where)
+    if len(fields) > 1:
+        raise UnsupportedTable(f"Several ordering fields ({stated}) are not supported.", where=where)
+    return fields[0]
+
+
+def new_merge_properties(
+    mode: MergeMode, ordering_field: str | None, of_version: Mapping[str, str], *, payload_class: bool
+) -> dict[str, str]:
+    """What a new table's properties say about merging; every release reads the same mode from it.
+
+    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
+    `InvalidInput` where mode and ordering field do not go together, or the version has no such mode.
+    """
+    stated = states_merge_mode(of_version)
+    if stated and mode in (MergeMode.OVERWRITE_WITH_LATEST, MergeMode.EVENT_TIME_ORDERING_0X):
+        raise InvalidInput(
+            f"A table of version {of_version[VERSION]} has no merge mode {mode}.",
+            hint=f"It may be: {', '.join(_STATED_MODES)}. Version 6 has it.",
+        )
+    if mode is MergeMode.COMMIT_TIME_ORDERING:
+        if ordering_field:
+            raise InvalidInput(
+                f"A table with {mode} takes no ordering field (got {ordering_field!r}).",
+                hint="With one, Hudi 0.15 would order log records by it. Give event_time_field for event times.",
+            )
+        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if payload_class else {}
+        merger = {} if stated else {MERGER_STRATEGY: COMMIT_TIME_MERGER_ID}
+        return {**payloads, **merger, MERGE_MODE: mode.value, MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID}
+    if not ordering_field:
+        raise InvalidInput(f"A table with {mode} needs an ordering field.")
+    if stated:
+        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if payload_class else {}
+        ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}
+        return {**payloads, **ordering, MERGE_MODE: mode.value}
+    payload = OVERWRITE_PAYLOAD if mode is MergeMode.OVERWRITE_WITH_LATEST else DEFAULT_PAYLOAD
+    rules = {MERGE_RULES: RULES_0_X} if mode is MergeMode.EVENT_TIME_ORDERING_0X else {}
+    return {PAYLOAD_CLASS: payload, ORDERING_FIELD: ordering_field, MERGER_STRATEGY: EVENT_TIME_MERGER_ID, **rules}

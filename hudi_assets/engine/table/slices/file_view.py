@@ -1,0 +1,154 @@
+"""Files + timeline → file slices. Pure.
+
+A file group is a list of slices, each a base file and the log files since. Which of them count follows
+org.apache.hudi.common.table.view.AbstractTableFileSystemView: committed slices, and the slice that a
+pending compaction opens; groups replaced by a completed replacecommit leave the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from hudi_assets.engine.model import LOG_ORDER, BaseFile, FileSlice, LogFile, Plan
+from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.layout.seam import CompletionOf, Layout
+from hudi_assets.engine.table.slices.listing import DataFiles
+from hudi_assets.engine.timeline.compaction_plan import residue_paths
+from hudi_assets.engine.timeline.instants import Timeline
+
+
+@dataclass(frozen=True)
+class FileView:
+    """The file slices of a table, per file group in order of their base instants."""
+
+    groups: Mapping[GroupKey, tuple[FileSlice, ...]]
+    pending: Mapping[GroupKey, Plan]
+
+    @cached_property
+    def latest(self) -> tuple[FileSlice, ...]:
+        """The slice that a snapshot query reads of each group, in order of partition and file id.
+
+        While a compaction is pending that is the slice it reads, with the logs of the new slice behind
+        (getLatestMergedFileSlicesBeforeOrOn); logs that only carry an older one over come once.
+        """
+        slices = (self._merged(key) for key in sorted(self.groups))
+        return tuple(s for s in slices if s.base_file or s.log_files)
+
+    def _merged(self, key: GroupKey) -> FileSlice:
+        slices, plan = self.groups[key], self.pending.get(key)
+        newest = slices[-1]
+        if plan is None or newest.base_instant != plan.instant:
+            return newest
+        carried = {c.link for op in plan.operations for c in op.carried_over}
+        added = tuple(log for log in newest.log_files if log.path not in carried)
+        if len(slices) == 1:
+            return newest
+        older = slices[-2]
+        return replace(older, log_files=older.log_files + added)
+
+    @cached_property
+    def base_files(self) -> tuple[BaseFile, ...]:
+        """The newest committed base file of each group: what the read-optimized view is made of."""
+        newest = (
+            next((s.base_file for s in reversed(slices) if s.base_file), None)
+            for _, slices in sorted(self.groups.items())
+        )
+        return tuple(base for base in newest if base is not None)
+
+    def write_slice(self, key: GroupKey) -> FileSlice | None:
+        """The slice that new log files of a group go to: a pending compaction's, where there is one."""
+        slices = self.groups.get(key)
+        return slices[-1] if slices else None
+
+
+def build_view(
+    files: DataFiles,
+    timeline: Timeline,
+    layout: Layout,
+    *,
+    plans: Iterable[Plan] = (),
+    replaced: frozenset[GroupKey] = frozenset(),
+    named: Callable[[BaseFile], bool] = lambda base: False,
+    completion_of: CompletionOf | None = None,
+) -> FileView:
+    """Cut slices out of a table's files. `plans`: the pending compactions'.
+
+    `named` says whether a base file's commit names it. It is asked only where a slice has several: all
+    but one are of task attempts that did not count.
+    """
+    plans = tuple(plans)
+    # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
+    unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
+    pending = {(op.partition, op.file_id): plan for plan in plans for op in plan.operations}
+    committed = _Memo(timeline.is_committed)
+    completion = _Memo(completion_of or timeline.completions.get)
+    groups: dict[GroupKey, tuple[FileSlice, ...]] = {}
+    for partition, listed in files.items():
+        bases, logs = _by_group(listed, unfinished, committed, named)
+        for file_id in bases.keys() | logs.keys():
+            key = (partition, file_id)
+            if key in replaced:
+                continue
+            plan = pending.get(key)
+            found = bases.get(file_id, {})
+            starts = sorted({*found, plan.instant} if plan is not None else found)
+            cut = layout.cut(starts, logs.get(file_id, ()), completion.__getitem__)
+            slices = _slices(key, found, cut, committed, plan)
+            if slices:
+                groups[key] = slices
+    return FileView(groups, pending)
+
+
+_Value = TypeVar("_Value")
+
+
+class _Memo(dict[str, _Value]):
+    """Answers of a question about instants: there are many files, and few instants."""
+
+    def __init__(self, ask: Callable[[str], _Value]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, instant: str) -> _Value:
+        self[instant] = answer = self._ask(instant)
+        return answer
+
+
+def _by_group(
+    listed: Iterable[LogFile | BaseFile],
+    unfinished: frozenset[str],
+    committed: Mapping[str, bool],
+    named: Callable[[BaseFile], bool],
+) -> tuple[dict[str, dict[str, BaseFile]], dict[str, list[LogFile]]]:
+    """A partition's committed base files (file id → instant → file) and its log files (file id → files)."""
+    bases: dict[str, dict[str, BaseFile]] = {}
+    logs: dict[str, list[LogFile]] = {}
+    for file in listed:
+        if isinstance(file, LogFile):
+            if file.path not in unfinished:
+                logs.setdefault(file.file_id, []).append(file)
+        elif committed[file.instant]:
+            slot = bases.setdefault(file.file_id, {})
+            if file.instant not in slot or named(file):
+                slot[file.instant] = file
+    return bases, logs
+
+
+def _slices(
+    key: GroupKey,
+    bases: Mapping[str, BaseFile],
+    logs: Mapping[str, list[LogFile]],
+    committed: Mapping[str, bool],
+    plan: Plan | None,
+) -> tuple[FileSlice, ...]:
+    partition, file_id = key
+    instants = {i for i in bases.keys() | logs.keys() if committed[i]}
+    if plan is not None:
+        instants.add(plan.instant)
+    return tuple(
+        FileSlice(partition, file_id, instant, bases.get(instant), tuple(sorted(logs.get(instant, ()), key=LOG_ORDER)))
+        for instant in sorted(instants)
+    )

@@ -1,0 +1,34 @@
+"""Which files a table has: its partitions listed, and each name parsed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from hudi_assets.engine.model import BaseFile, LogFile
+from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.table.layout.seam import Layout
+
+PARTITION_FILE: Final = ".hoodie_partition_metadata"
+DataFiles = Mapping[str, list[LogFile | BaseFile]]
+"""Partition → its log and base files, in the order of the listing."""
+
+
+def walk(storage: Storage, directory: str = "") -> Iterator[tuple[str, list[FileInfo]]]:
+    """Each partition with its files."""
+    files, folders = storage.list_folder(directory)
+    # hoodie.partition.metafile.use.base.format adds the base files' ending.
+    if any(file.path.endswith((PARTITION_FILE, f"{PARTITION_FILE}.parquet")) and _marks(file) for file in files):
+        yield directory, files
+    for folder in folders:
+        if folder.rsplit("/", 1)[-1] != ".hoodie":
+            yield from walk(storage, folder)
+
+
+def _marks(file: FileInfo) -> bool:
+    return file.name.removesuffix(".parquet") == PARTITION_FILE
+
+
+def parse(listing: Mapping[str, Iterable[FileInfo]], layout: Layout) -> DataFiles:
+    """The log and base files of a listing; files of other kinds are left out."""
+    return {partition: layout.parse_files(files, partition) for partition, files in listing.items()}

@@ -1,0 +1,163 @@
+"""What must outlive the archiving of commits: thresholds, ranges and origins of remaining log files, batch ids.
+
+A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
+kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
+timeline's start. A later one that is not on the timeline was rolled back: it is forgotten before the start passes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
+
+from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.timeline.checked_json import seal, sealed_text, unseal
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, CommitMetadata
+
+MEMORY: Final = f"{SCRATCH}/memory.json"
+_MOST_BATCHES: Final = 10_000
+
+
+class LogMemory(NamedTuple):
+    """A write stat of ours: the commit that stated it, the log file's size then, event times in epoch ms."""
+
+    instant: str
+    size: int
+    min_event_time: int
+    max_event_time: int
+    deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeMemory:
+    """What was stated for one event-time column: (instant, threshold) of the last compaction, log files by path."""
+
+    threshold: tuple[str, int] | None = None
+    logs: Mapping[str, LogMemory] = field(default_factory=dict)
+
+    def only(self, stands: Callable[[str], bool]) -> EventTimeMemory:
+        threshold = self.threshold if self.threshold is not None and stands(self.threshold[0]) else None
+        return EventTimeMemory(threshold, {path: log for path, log in self.logs.items() if stands(log.instant)})
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant.
+
+    `origins`: compaction → the log files that it carried over, each with the path where its bytes first were written.
+    """
+
+    columns: Mapping[str, EventTimeMemory] = field(default_factory=dict)
+    batches: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def of(self, tag: str) -> EventTimeMemory:
+        return self.columns.get(tag, EventTimeMemory())
+
+    def only(self, stands: Callable[[str], bool]) -> Memory:
+        """Without what instants said that do not stand: once the timeline's start has passed one, nobody can tell."""
+        columns = {tag: column.only(stands) for tag, column in self.columns.items()}
+        batches = {batch: instant for batch, instant in self.batches.items() if stands(instant)}
+        return Memory(columns, batches, {i: links for i, links in self.origins.items() if stands(i)})
+
+
+def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
+    """What commits of ours (instant, metadata) state for an event-time column of the log files at `paths`."""
+    found = {}
+    for instant, commit in commits:
+        if commit.extra.get(EVENT_TIME) != tag:
+            continue
+        for stat in commit.stats:
+            low, high = stat.min_event_time, stat.max_event_time
+            if stat.path in paths and stat.log_version is not None and low is not None and high is not None:
+                found[stat.path] = LogMemory(instant, stat.size, low, high, stat.num_deletes)
+    return found
+
+
+def newest_batches(batches: Mapping[str, str]) -> dict[str, str]:
+    """As many of the batches as are kept, the newest ones."""
+    return dict(sorted(batches.items(), key=lambda item: item[1])[-_MOST_BATCHES:])
+
+
+@dataclass(frozen=True)
+class KeptMemory:
+    """The memory as it is kept: what it was made from, and the rest, which is read when it is asked for.
+
+    `made_from` names the commits that it holds all of ("": it does not say); `oldest` is the oldest instant of which
+    it holds log files ("": none); `thresholds` are the columns' (instant, threshold).
+    """
+
+    made_from: str = ""
+    oldest: str = ""
+    thresholds: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    body: Callable[[], bytes] = bytes
+
+    @cached_property
+    def memory(self) -> Memory:
+        try:
+            body = json.loads(self.body())
+            columns = {tag: _column(value) for tag, value in body["columns"].items()}
+            origins = {str(instant): _texts(links) for instant, links in body.get("origins", {}).items()}
+            return Memory(columns, _texts(body["batches"]), origins)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Memory()
+
+
+def read_memory(storage: Storage) -> KeptMemory:
+    """The table's memory; empty where there is none, or none that can be read: then log files are scanned."""
+    try:
+        first, _, rest = storage.read(MEMORY).partition(b"\n")
+        head = unseal(first)
+        if "columns" in head:  # kept before there was a head
+            old = KeptMemory(oldest="0", body=partial(sealed_text, first))
+            return replace(old, thresholds=_thresholds(old.memory))
+        thresholds = {str(tag): (str(stated[0]), int(stated[1])) for tag, stated in head["thresholds"].items()}
+        sealed_text(rest)  # damaged, it is made anew while its commits are still there
+        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, partial(_body_of, storage))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return KeptMemory()
+
+
+def _body_of(storage: Storage) -> bytes:
+    """What comes after the head. Kept anew meanwhile, it is as true: it is believed only for archived instants."""
+    return sealed_text(storage.read(MEMORY).partition(b"\n")[2])
+
+
+def _thresholds(memory: Memory) -> dict[str, tuple[str, int]]:
+    return {tag: column.threshold for tag, column in memory.columns.items() if column.threshold is not None}
+
+
+def _texts(body: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in body.items()}
+
+
+def _column(body: Mapping[str, Any]) -> EventTimeMemory:
+    stated = body["threshold"]
+    return EventTimeMemory(
+        threshold=(str(stated[0]), int(stated[1])) if stated else None,
+        logs={
+            str(path): LogMemory(str(entry[0]), int(entry[1]), int(entry[2]), int(entry[3]), int(entry[4]))
+            for path, entry in body["logs"].items()
+        },
+    )
+
+
+def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
+    """Keep the memory, over what was kept before. Raises OSError where this process may only read."""
+    instants = (entry.instant for column in memory.columns.values() for entry in column.logs.values())
+    head = {"made_from": made_from, "oldest": min(instants, default=""), "thresholds": _thresholds(memory)}
+    body = {
+        "columns": {
+            tag: {
+                "threshold": list(column.threshold) if column.threshold else None,
+                "logs": dict(column.logs),
+            }
+            for tag, column in memory.columns.items()
+        },
+        "batches": dict(memory.batches),
+        "origins": {instant: dict(links) for instant, links in memory.origins.items()},
+    }
+    storage.replace(MEMORY, seal(head) + b"\n" + seal(body))

@@ -1,0 +1,165 @@
+"""Undoing what a crash left. Whoever holds the write lock knows that no writer or planner of ours lives."""
+
+from __future__ import annotations
+
+from hudi_assets.engine.model import Action
+from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.table.files.orphans import remove_orphans
+from hudi_assets.engine.table.files.strays import Strays, remove_strays
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.attempts import staged_instants
+from hudi_assets.engine.timeline.commit_metadata import GUARDED
+from hudi_assets.engine.timeline.markers import TEMP, marked_files
+from hudi_assets.engine.transaction.clean import finish_pending as finish_cleans
+from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from hudi_assets.engine.transaction.lock import write_lock
+from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.restore import finish_restores
+from hudi_assets.engine.transaction.rollback import finish_rollbacks
+from hudi_assets.engine.transaction.rollback_plan import is_ours
+
+_LOCK_WAIT_S = 60.0
+_SCRATCH_MS = 86_400_000  # a file is written in less than a day
+
+
+def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
+    """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
+    storage.check_writable()
+    with write_lock(storage, config, wait_s=_LOCK_WAIT_S, action="recovers"):
+
+        def read() -> TableState:
+            return TableState.read(storage, config, layout, publisher.now_ms)
+
+        done = clean_up(storage, layout, publisher, read())
+        done += finish_cleans(read(), config, publisher)
+        done += remove_orphans(read(), publisher.metadata_table)
+        return done + remove_strays(read(), publisher.metadata_table)
+
+
+def clean_up(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
+    """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
+
+    Raises `Conflict` where a rollback or restore of another engine is unfinished, `InvalidInput`, before anything is
+    done, in another time zone than the writers'.
+    """
+
+    def read() -> TableState:
+        return TableState.read(storage, state.config, layout, publisher.now_ms)
+
+    state.refuse_other_zone()
+    finished = finish_rollbacks(state, publisher)
+    finished += finish_restores(state, publisher, read)
+    if finished:
+        state = read()
+    return (
+        *finished,
+        *undo_dead_writes(storage, layout, publisher, state, spare=spare),
+        *undo_unpublished_plans(storage, layout, publisher, state),
+        *tidy_metadata_table(publisher),
+        *forget_old_markers(storage, publisher, state),
+        *forget_dead_heartbeats(state, publisher),
+        *forget_scratch(storage, publisher),
+    )
+
+
+def undo_dead_writes(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
+) -> tuple[str, ...]:
+    """Take back unfinished delta commits of ours: their log files by marker, then their instants.
+
+    Call it under the write lock only. Another engine's unfinished write is left alone.
+    """
+    done = []
+    for instant in state.timeline.pending(Action.DELTA_COMMIT):
+        if instant.timestamp != spare and is_ours(state, instant):
+            files = marked_files(storage, instant.timestamp)
+            if (metadata_table := publisher.metadata_table) is not None:
+                # First: once the instant is gone from the timeline, what is recorded of it would count.
+                metadata_table.undo(instant.timestamp, files)
+            for path in files:
+                storage.delete(path)
+            publisher.withdraw_write(instant.timestamp)
+            done.append(f"took back the unfinished write {instant.timestamp} ({len(files)} log files)")
+    return tuple(done)
+
+
+def undo_unpublished_plans(
+    storage: Storage, layout: Layout, publisher: Publisher, state: TableState
+) -> tuple[str, ...]:
+    """Remove the links of a plan whose planner died before publishing it, then its guard."""
+    done = []
+    for plan in state.pending_plans:
+        guarded = plan.extra_metadata.get(GUARDED)
+        if guarded is None:
+            continue
+        links = 0
+        if state.plan(guarded) is None and not state.timeline.is_committed(guarded):
+            paths = _links_of(state, guarded)
+            if (metadata_table := publisher.metadata_table) is not None:
+                metadata_table.forget(paths)
+            links = sum(storage.delete(path) for path in paths)
+        publisher.withdraw_guard(plan.instant)
+        done.append(f"removed the guard {plan.instant} and {links} links of the unpublished plan {guarded}")
+    return tuple(done)
+
+
+def tidy_metadata_table(publisher: Publisher) -> tuple[str, ...]:
+    """Undo what a dead process of ours began in the metadata table."""
+    table = publisher.metadata_table
+    return () if table is None else table.tidy()
+
+
+def _links_of(state: TableState, instant: str) -> list[str]:
+    """The log files of the slices that a plan at an instant would have opened."""
+    files = (file for listed in state.listing.values() for file in listed)
+    logs = (state.layout.parse_log_file(file, "") for file in files)
+    return [log.path for log in logs if log is not None and log.base_instant == instant]
+
+
+def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+    """Clean up after instants that are completed, or gone from the timeline.
+
+    A crash right after a commit leaves its markers. A Spark task that outlives its job leaves markers, and staged files
+    (of an earlier release: the marked files), of an instant that is completed or was taken back: a marked file would
+    count, or come to count once the timeline's start has passed it.
+    """
+    found = {*(folder.rpartition("/")[2] for folder in storage.list_directories(TEMP)), *staged_instants(storage)}
+    # Read after the folders: another engine's write, begun since `state` was read, is on the timeline before it marks.
+    state = TableState.read(storage, state.config, state.layout, publisher.now_ms)
+    timeline, strays = state.timeline, Strays(state)
+    known = {i.timestamp: i for i in timeline.instants}
+    done = []
+    for instant in sorted(found):
+        if timeline.is_committed(instant):
+            # Archived meanwhile, it may be: then its files are the table's.
+            for path in strays.marked(instant):
+                storage.delete(path)
+        elif instant not in known:
+            if storage.exists(f"{TEMP}/{instant}/MARKERS.type"):
+                continue  # another engine's
+            for path in marked_files(storage, instant):
+                storage.delete(path)
+        elif not known[instant].is_completed:
+            continue
+        publisher.forget_markers(instant)
+        done.append(f"removed what was left of the instant {instant}")
+    return tuple(done)
+
+
+def forget_dead_heartbeats(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+    """Remove the heartbeats that dead writers and executors left."""
+    completed = frozenset(i.timestamp for i in state.timeline.instants if i.is_completed)
+    unfinished = frozenset(i.timestamp for i in state.timeline.instants if not i.is_completed)
+    beats = Heartbeats.of(state.storage, state.config, publisher.now_ms)
+    return tuple(f"removed the heartbeat of {instant}" for instant in beats.forget_dead(completed, unfinished))
+
+
+def forget_scratch(storage: Storage, publisher: Publisher) -> tuple[str, ...]:
+    """Remove what a killed process left of a file that it had not put in its place yet. Executors may be at work."""
+    old = publisher.now_ms() - _SCRATCH_MS
+    dead = [file.path for file in storage.list_files(f"{SCRATCH}/tmp") if file.modified_ms < old]
+    return tuple(f"removed the unfinished file {path}" for path in dead if storage.delete(path))

@@ -1,0 +1,261 @@
+"""Executing rollbacks: of a write, of a compaction's attempt, of a compaction plan and all.
+
+The order is Hudi's (BaseRollbackActionExecutor, BaseHoodieWriteClient.rollback in 0.15): `.rollback.requested` with
+everything that will go → `.rollback.inflight` → the target back to inflight → its files → its own timeline
+files → `.rollback`. Each step can be done again, so a crash anywhere is finished from the plan alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.event_time.table_times import SUMMARIES
+from hudi_assets.engine.format.log_file.codec import encode_rollback_block, read_headers
+from hudi_assets.engine.model import Action, Instant, LogFile, State
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.commit_metadata import GUARDED
+from hudi_assets.engine.timeline.compaction_plan import decode_plan
+from hudi_assets.engine.timeline.instants import moved_instant
+from hudi_assets.engine.timeline.rollback_metadata import (
+    RollbackPlan,
+    RollbackRequest,
+    decode_rollback_plan,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+    rollback_record,
+)
+from hudi_assets.engine.transaction.publish import Publisher
+
+_TOKEN = "1-0-1"  # Hudi's own for rollback blocks (HoodieLogFormat.UNKNOWN_WRITE_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackResult:
+    """A completed rollback. `still_planned`: the compaction is back to requested, its links kept.
+
+    `rollback` is the rollback's own instant; None where a write was taken back that never had one.
+    """
+
+    instant: str
+    action: str
+    rollback: str | None
+    files_deleted: int
+    rollback_blocks: int
+    still_planned: bool = False
+
+
+@dataclass(frozen=True)
+class RollbackExecutor:
+    """Publishes and executes rollbacks of one table. The caller holds the locks."""
+
+    storage: Storage
+    layout: Layout
+    publisher: Publisher
+
+    def publish(self, state: TableState, plan: RollbackPlan) -> str:
+        """Make the plan visible; the rollback's instant."""
+        instant = self.publisher.new_instant(state.timeline)
+        path = self.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
+        self.storage.create(path, encode_rollback_plan(plan, self.storage.uri))
+        return instant
+
+    def read_plan(self, instant: str) -> RollbackPlan:
+        path = self.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
+        try:
+            return decode_rollback_plan(self.storage.read(path), f"{self.storage.base}: {path}")
+        except FileNotFoundError:
+            raise CorruptTable("A rollback has no plan.", where=f"{self.storage.base}: {path}") from None
+
+    def execute(self, instant: str, plan: RollbackPlan) -> RollbackResult:
+        """Do what a published plan says, from wherever an earlier attempt stopped."""
+        started = time.monotonic()
+        target = plan.target
+        self._create_once(self.layout.instant_path(instant, Action.ROLLBACK, State.INFLIGHT), b"")
+        self._revert_to_inflight(plan)
+        # What was scanned is remembered by name and size, and a name may come again.
+        self.storage.delete(SUMMARIES)
+        self._forget(plan)
+        blocks = self._take_out(instant, plan)
+        self._record_blocks(instant, blocks)
+        taken_ms = round((time.monotonic() - started) * 1000)
+        record = rollback_record(instant, plan, blocks, taken_ms, self.storage.uri)
+        self.publisher.complete_once(instant, Action.ROLLBACK, encode_rollback_metadata(record))
+        self.publisher.forget_markers(target.timestamp)
+        return RollbackResult(
+            instant=target.timestamp,
+            action=target.action,
+            rollback=instant,
+            files_deleted=len(plan.files),
+            rollback_blocks=sum(len(files) for files in blocks.values()),
+            still_planned=target.action == Action.COMPACTION,
+        )
+
+    def _create_once(self, path: str, data: bytes) -> None:
+        if not self.storage.exists(path):
+            self.storage.create(path, data)
+
+    def _revert_to_inflight(self, plan: RollbackPlan) -> None:
+        """Hide a completed instant from every reader; its inflight file stays until its files are gone."""
+        action = _timeline_action(plan.target.action)
+        completed = self.publisher.completed_path(self.publisher.read_timeline(), plan.target.timestamp, action)
+        if completed is not None:
+            self._create_once(self.layout.instant_path(plan.target.timestamp, action, State.INFLIGHT), b"")
+            self.storage.delete(completed)
+
+    def _forget(self, plan: RollbackPlan) -> None:
+        """Take the target out of the metadata table while it is pending: later, what it lists would count."""
+        table = self.publisher.metadata_table
+        if table is not None:
+            # The links of a compaction's plan go with the plan, not before it.
+            keeps = plan.target.action == Action.COMMIT
+            table.undo(plan.target.timestamp, [path for path in plan.files if not (keeps and _is_log(path))])
+
+    def _record_blocks(self, instant: str, blocks: Mapping[str, Mapping[str, int]]) -> None:
+        """Log files with rollback blocks are listed beyond the rollback's own time on the timeline."""
+        table = self.publisher.metadata_table
+        if table is not None and blocks:
+            named = {p: {path.rsplit("/", 1)[-1]: size for path, size in f.items()} for p, f in blocks.items()}
+            table.show(instant, named)
+
+    def _take_out(self, instant: str, plan: RollbackPlan) -> Mapping[str, Mapping[str, int]]:
+        """Remove files and blocks, then the target's timeline files; the rollback blocks written, by partition."""
+        target, path = plan.target, self.layout.instant_path
+        if target.action == Action.COMMIT:
+            # A compaction whose base files are gone is pending again, and right; then its plan goes, links last.
+            logs = [file for file in plan.files if _is_log(file)]
+            self._delete(file for file in plan.files if not _is_log(file))
+            self.withdraw_plan(target.timestamp, logs)
+            return {}
+        self._delete(plan.files)
+        blocks = self._write_blocks(instant, plan)
+        # A compaction goes back to requested: whoever executes it next finds plan and links as they were.
+        states = (State.INFLIGHT,) if target.action == Action.COMPACTION else (State.INFLIGHT, State.REQUESTED)
+        for state in states:
+            self.storage.delete(path(target.timestamp, _timeline_action(target.action), state))
+        return blocks
+
+    def _delete(self, files: Iterable[str]) -> None:
+        for file in files:
+            self.storage.delete(file)
+
+    # -- rollback blocks --------------------------------------------------------------------------
+
+    def _write_blocks(self, instant: str, plan: RollbackPlan) -> dict[str, dict[str, int]]:
+        written: dict[str, dict[str, int]] = {}
+        for request in plan.requests:
+            if request.log_blocks:
+                path, size = self._write_block(instant, plan.target.timestamp, request)
+                written.setdefault(request.partition, {})[path] = size
+        return written
+
+    def _write_block(self, instant: str, target: str, request: RollbackRequest) -> tuple[str, int]:
+        """A log file with a command block, behind the slice's others; Hudi too starts a new file for it."""
+        logs = sorted(self._slice_logs(request), key=lambda log: log.order)
+        for log in logs:
+            if self._takes_back(log, instant, target):
+                return log.path, log.size
+        version = max((log.version for log in logs), default=0) + 1
+        name = self.layout.log_file_name(request.file_id, request.base_instant, version, _TOKEN)
+        path = f"{request.partition}/{name}" if request.partition else name
+        block = encode_rollback_block(instant, target)
+        self.storage.create(path, block)
+        return path, len(block)
+
+    def _slice_logs(self, request: RollbackRequest) -> Iterator[LogFile]:
+        for file in self.storage.list_files(request.partition):
+            log = self.layout.parse_log_file(file, request.partition)
+            if log and (log.file_id, log.base_instant) == (request.file_id, request.base_instant):
+                yield log
+
+    def _takes_back(self, log: LogFile, instant: str, target: str) -> bool:
+        blocks = read_headers(lambda offset, n: self.storage.read_at(log.path, offset, n), log.size)
+        return any(
+            b.command is not None and (b.instant_time, b.target_instant_time) == (instant, target) for b in blocks
+        )
+
+    # -- compaction plans -------------------------------------------------------------------------
+
+    def withdraw_plan(self, instant: str, links: Iterable[str]) -> None:
+        """Remove a compaction's plan, then the log files of its slices.
+
+        Where nothing is carried over there are none, and what is left of an attempt goes first: the plan's instant
+        is a past one, so its base files would count as committed before long.
+        In between links are orphans: a guard, an empty pending compaction before them, keeps Hudi's archiver
+        from moving the timeline's start past them. What a crash leaves, `recover` removes as it removes an
+        unpublished plan.
+        """
+        if self.layout.carries_logs_over:
+            guard = self._guard(instant)
+            self._delete_plan(instant)
+            self._delete_listed(links)
+            self.publisher.withdraw_guard(guard)
+        else:
+            self._delete_listed(links)
+            self._delete_plan(instant)
+        self.publisher.forget_markers(instant)
+
+    def _delete_plan(self, instant: str) -> None:
+        for state in (State.INFLIGHT, State.REQUESTED):
+            self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, state))
+
+    def _delete_listed(self, links: Iterable[str]) -> None:
+        """Delete files that the metadata table, where there is one, lists."""
+        named = list(links)
+        if (metadata_table := self.publisher.metadata_table) is not None:
+            metadata_table.forget(named)
+        self._delete(named)
+
+    def _guard(self, instant: str) -> str:
+        """Publish the guard of an instant just before it, or find the one that a crash left."""
+        names = (file.name for file in self.storage.list_files(self.layout.timeline_folder))
+        taken = {i.timestamp: i for i in map(self.layout.parse_instant, names) if i is not None}
+        # An instant of whole seconds sorts before every one within that second.
+        guard = moved_instant(instant, -999 if len(instant) == 14 else 0)
+        while True:
+            guard = moved_instant(guard, -1)
+            if guard not in taken:
+                self.publisher.publish_guard(guard, instant)
+                return guard
+            if self._guards(taken[guard], instant):
+                return guard
+
+    def _guards(self, found: Instant, instant: str) -> bool:
+        if found.action is not Action.COMPACTION or found.state is not State.REQUESTED:
+            return False
+        path = self.layout.instant_path(found.timestamp, Action.COMPACTION, State.REQUESTED)
+        plan = decode_plan(found.timestamp, self.storage.read(path), f"{self.storage.base}: {path}")
+        return plan.extra_metadata.get(GUARDED) == instant
+
+
+def finish_rollbacks(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+    """Finish the rollbacks of ours that a crash left; what was done, a sentence each.
+
+    Raises `Conflict` for another engine's: its plan may name files that a write of ours would make anew.
+    """
+    executor = RollbackExecutor(state.storage, state.layout, publisher)
+    done = []
+    for instant in state.timeline.pending(Action.ROLLBACK):
+        plan = executor.read_plan(instant.timestamp)
+        if not plan.ours:
+            raise Conflict(
+                f"Rollback {instant.timestamp} of {plan.target.timestamp} is another engine's and unfinished.",
+                where=state.storage.base,
+                hint=f"Let that engine finish it; or, when it is stopped, roll {plan.target.timestamp} back here.",
+            )
+        executor.execute(instant.timestamp, plan)
+        done.append(f"finished the rollback of {plan.target.timestamp}")
+    return tuple(done)
+
+
+def _timeline_action(action: str) -> Action:
+    """A completed compaction is a `commit`; its pending files are a compaction's."""
+    return Action.COMPACTION if action == Action.COMMIT else Action(action)
+
+
+def _is_log(path: str) -> bool:
+    return path.rsplit("/", 1)[-1].startswith(".")

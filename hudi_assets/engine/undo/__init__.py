@@ -1,1 +1,0 @@
-"""Rollback, restore, and recovery from what a crash left."""

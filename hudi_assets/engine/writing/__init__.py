@@ -1,1 +1,0 @@
-"""Upserts and deletes: from a DataFrame to log files and a delta commit."""
