@@ -209,7 +209,7 @@ def test_rollback_of_a_commit_that_the_metadata_table_has_compacted(session: Any
 
 
 def _compact_metadata_table(table: HudiTable) -> None:
-    metadata_table = table._publisher.metadata_table
+    metadata_table = table._table.publisher.metadata_table
     assert metadata_table is not None
     metadata_table._compaction.compact()
 

@@ -76,7 +76,7 @@ def files(table: HudiTable, instant: str) -> set[str]:
 
 
 def heartbeats(table: HudiTable) -> Heartbeats:
-    return Heartbeats.of(table._storage, table.config, table._publisher.now_ms)
+    return Heartbeats.of(table._table.storage, table.config, table._table.publisher.now_ms)
 
 
 # -- the lock ---------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def heartbeats(table: HudiTable) -> Heartbeats:
 def test_java_waits_for_our_lock(table: HudiTable, hudi_0_15: Hudi) -> None:
     before = rows_of(table)
     with (
-        write_lock(table._storage, table.config, wait_s=1, action="holds it for a test"),
+        write_lock(table._table.storage, table.config, wait_s=1, action="holds it for a test"),
         pytest.raises(HudiError, match="Unable to acquire lock"),
     ):
         java_writes(hudi_0_15, table, 90_000)
@@ -99,7 +99,7 @@ def test_a_lock_folder_of_its_own(table: HudiTable, hudi_0_15: Hudi, tmp_path: P
     folder = tmp_path / "locks"
     folder.mkdir()
     other = HudiTable.open(table.path, settings={WRITERS: "locked", LOCK_PATH: str(folder)})
-    with write_lock(other._storage, other.config, wait_s=1):
+    with write_lock(other._table.storage, other.config, wait_s=1):
         assert [file.name for file in folder.iterdir()] == ["lock"]
         with pytest.raises(HudiError, match="Unable to acquire lock"):
             java_writes(hudi_0_15, table, 90_000, hoodie__write__lock__filesystem__path=str(folder))
@@ -112,14 +112,14 @@ def test_a_lock_folder_of_its_own(table: HudiTable, hudi_0_15: Hudi, tmp_path: P
 @contextmanager
 def _inflight(table: HudiTable, *, beating: bool) -> Iterator[str]:
     """An unfinished delta commit of ours, with or without a heartbeat."""
-    instant = table._publisher.new_instant(table.state().timeline)
+    instant = table._table.publisher.new_instant(table.state().timeline)
     begun = CommitMetadata("UPSERT", (), {WRITER: "hudi-assets"})
     if not beating:
-        table._publisher.begin_write(instant, begun)
+        table._table.publisher.begin_write(instant, begun)
         yield instant
         return
     with heartbeats(table).beating(instant):
-        table._publisher.begin_write(instant, begun)
+        table._table.publisher.begin_write(instant, begun)
         yield instant
 
 
@@ -160,7 +160,7 @@ def _java_waiting(
 ) -> Iterator[tuple[str, Future[None]]]:
     """A Java write that has begun and read the timeline, and waits for the lock, which we hold in the block."""
     with ThreadPoolExecutor(1) as pool:
-        with write_lock(table._storage, table.config, wait_s=1):
+        with write_lock(table._table.storage, table.config, wait_s=1):
             before()
             known = _names(table)
             options = {key.replace(".", "__"): value for key, value in PATIENT.items()}
@@ -178,7 +178,7 @@ def _names(table: HudiTable) -> set[str]:
 
 
 def _publish(table: HudiTable, plan: Plan, guard: str) -> None:
-    table._publisher.publish_plan(plan, guard, table.config.carry_over, lambda: None)
+    table._table.publisher.publish_plan(plan, guard, table.config.carry_over, lambda: None)
 
 
 def _chosen(table: HudiTable) -> tuple[Plan, str]:
@@ -196,7 +196,7 @@ def test_java_of_an_earlier_instant_cannot_commit_beside_a_new_plan(
     with _java_waiting(table, hudi_0_15) as (instant, future):
         plan, guard = _chosen(table)
         assert plan.instant > instant
-        table._publisher.wait_for(plan.instant)
+        table._table.publisher.wait_for(plan.instant)
         _publish(table, plan, guard)
     assert "Cannot resolve conflicts" in str(future.exception())
     table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]

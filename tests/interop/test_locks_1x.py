@@ -36,7 +36,7 @@ def test_hudi_waits_for_our_lock(hudi_1_2: Hudi, path: Path, tmp_path: Path, own
     (tmp_path / "locks").mkdir()
     ours = locked(table, **folder)
     with (
-        write_lock(ours._storage, ours.config, wait_s=1, action="holds it for a test"),
+        write_lock(ours._table.storage, ours.config, wait_s=1, action="holds it for a test"),
         pytest.raises(HudiError, match="Unable to acquire"),
     ):
         hudi_1_2.write(path, rows(90_000), options("9", **IMPATIENT, **folder))
@@ -54,7 +54,7 @@ def test_we_wait_for_hudis_lock(hudi_1_2: Hudi, path: Path) -> None:
             while not future.done():
                 if (path / ".hoodie/lock").exists():
                     try:
-                        with write_lock(table._storage, table.config, wait_s=0):
+                        with write_lock(table._table.storage, table.config, wait_s=0):
                             pass
                     except Conflict as conflict:
                         said.add(conflict.what)

@@ -85,8 +85,8 @@ def killed_before_its_commit(hudi: Hudi, table: HudiTable, work: Callable[[], ob
             assert not future.done(), future.exception()
             time.sleep(0.002)
         locked = HudiTable.open(table.path, settings={**SETTINGS, WRITERS: "locked"})
-        with write_lock(locked._storage, locked.config, wait_s=30, action="holds it for a test"):
-            listed = all_marked_files(table._storage, new[0])
+        with write_lock(locked._table.storage, locked.config, wait_s=30, action="holds it for a test"):
+            listed = all_marked_files(table._table.storage, new[0])
             deadline = time.monotonic() + 20
             while time.monotonic() < deadline and not all((path / name).exists() for name in listed):
                 time.sleep(0.02)
@@ -95,7 +95,7 @@ def killed_before_its_commit(hudi: Hudi, table: HudiTable, work: Callable[[], ob
             for process in (*_children(hudi._process.pid), hudi._process.pid):
                 os.kill(process, signal.SIGKILL)
             assert isinstance(future.exception(), HudiError)
-    beats = Heartbeats.of(table._storage, table.config, table._publisher.now_ms)
+    beats = Heartbeats.of(table._table.storage, table.config, table._table.publisher.now_ms)
     while beats.is_alive(new[0]):  # two seconds after its last beat it is dead to everybody
         time.sleep(0.1)
     yield new[0]
@@ -141,7 +141,7 @@ def test_we_take_back_a_killed_write_by_its_timeline_server_markers(
     work = lambda: mortal.write(path, rows(90_000), options(version))  # noqa: E731
     with killed_before_its_commit(mortal, table, work) as instant:
         assert (path / TEMP / instant / "MARKERS.type").exists()
-        named = all_marked_files(table._storage, instant)
+        named = all_marked_files(table._table.storage, instant)
         assert named
         assert rows_of(table) == before
         result = table.rollback(instant)
@@ -163,7 +163,7 @@ def test_we_execute_what_a_killed_compaction_of_hudi_had_begun(
     before = rows_of(table)
     work = lambda: mortal.compaction(path, "run", **{k: v for k, v in options(version).items() if v})  # noqa: E731
     with killed_before_its_commit(mortal, table, work) as instant:
-        left = [name for name in all_marked_files(table._storage, instant) if (path / name).exists()]
+        left = [name for name in all_marked_files(table._table.storage, instant) if (path / name).exists()]
         assert left, "no base file was there yet: this tests too little"
         assert rows_of(table) == before
         result = table.rollback(instant)
@@ -199,7 +199,7 @@ def test_hudi_takes_back_a_dead_write_of_ours(
         with pytest.raises(Died):
             table.upsert(session, session.rows(rows(90_000).to_pylist(), SCHEMA))  # type: ignore[arg-type]
     (instant,) = table.stats().inflight_writes
-    left = [name for name in all_marked_files(table._storage, instant) if (path / name).exists()]
+    left = [name for name in all_marked_files(table._table.storage, instant) if (path / name).exists()]
     assert left
     for ts in (1, 2):
         survivor.write(path, rows(ts), options(version))

@@ -108,7 +108,7 @@ class TableUnderTest:
 
     def open(self, storage: Storage | None = None) -> HudiTable:
         opened = HudiTable.open(str(self.path))
-        return HudiTable(storage or opened._storage, opened.config, now_ms=self.now_ms)
+        return HudiTable(storage or opened._table.storage, opened.config, now_ms=self.now_ms)
 
     # -- actions: each tells the oracle what the raw files say ------------------------------------
 

@@ -646,8 +646,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a carried-over log file's target is the link before",
         f"{_ENGINE}/actions/compaction/planning.py",
-        "functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state))",
-        "self.layout.carry_over",
+        "functools.partial(layout.carry_over, original_of=functools.partial(origin_of, state))",
+        "layout.carry_over",
         LINKS,
     ),
     Breakage(
@@ -753,7 +753,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a clean leaves strays",
         f"{_ENGINE}/actions/cleaning/clean.py",
-        "            remove_strays(self._state(), self.publisher.metadata_table)\n",
+        "            remove_strays(tx.read(), self.table.publisher.metadata_table)\n",
         "",
         ATTEMPTS,
     ),
@@ -1036,8 +1036,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a plan is executed in another zone",
-        f"{_ENGINE}/actions/compaction/executor.py",
-        "                state.refuse_other_zone()\n",
+        f"{_ENGINE}/transaction/transaction.py",
+        "        state.refuse_other_zone()\n",
         "",
         ZONES,
     ),
@@ -1121,7 +1121,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a plan that leaves running queries too little is published all the same",
         f"{_ENGINE}/actions/compaction/planning.py",
-        "                refuse_short_query_time(chosen, self.storage.base)\n",
+        "                refuse_short_query_time(chosen, self.table.path)\n",
         "",
         QUERY_TIME,
     ),

@@ -150,7 +150,7 @@ class Life:
             "hoodie.keep.max.commits": "3",
         }
         opened = HudiTable.open(str(self.path), settings=settings)
-        self.table = HudiTable(opened._storage, opened.config, now_ms=self.tick)
+        self.table = HudiTable(opened._table.storage, opened.config, now_ms=self.tick)
 
     def tick(self) -> int:
         self.ms += 1

@@ -15,6 +15,7 @@ from hudi_assets.engine.errors import Conflict, CorruptTable, HudiAssetsError, I
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
+from hudi_assets.engine.transaction import transaction
 from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
 
@@ -87,6 +88,7 @@ class Player:
         # Losers are wanted here, so nobody waits for long.
         writer._LOCK_WAIT_S = wait_s
         compaction._LOCK_WAIT_S = wait_s
+        transaction.LOCK_WAIT_S = wait_s
         self.path = path
         self.number = number
         self.session = session

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.actions.compaction import planning
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
+from hudi_assets.engine.transaction import transaction
 
 pytestmark = pytest.mark.spark
 SCHEMA = "k string, p string, ts long, seq long, gone boolean"
@@ -199,7 +199,7 @@ def test_hudis_lock_is_honoured_and_taken(spark: SparkSession, tmp_path: Path, m
     shared = HudiTable.open(table.path, settings={"hudi_assets.writers": "locked"})
     lock = tmp_path / "t/.hoodie/lock"
     lock.write_text('{"lockThreadName": "a Java writer"}')
-    monkeypatch.setattr(planning, "_LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr(transaction, "LOCK_WAIT_S", 0.2)
     with pytest.raises(Conflict, match="Hudi's lock"):
         shared.plan_compaction(threshold=1)
     assert lock.read_text() == '{"lockThreadName": "a Java writer"}'

@@ -27,13 +27,13 @@ def made(path: Path, session: LocalSession, version: int) -> HudiTable:
     table.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
     beside = {WRITERS: "locked", TABLE_SERVICES: "ours", QUERY_GRACE: "0s", "hoodie.clean.automatic": "false"}
     opened = HudiTable.open(table.path, settings=beside)
-    return HudiTable(opened._storage, opened.config, now_ms=Ticking(table.now_ms()))
+    return HudiTable(opened._table.storage, opened.config, now_ms=Ticking(table.now_ms()))
 
 
 def begun(table: HudiTable) -> str:
     """A write of another engine that has begun."""
-    instant = table._publisher.new_instant(table.state().timeline)
-    table._publisher.begin_write(instant, CommitMetadata("UPSERT", ()))
+    instant = table._table.publisher.new_instant(table.state().timeline)
+    table._table.publisher.begin_write(instant, CommitMetadata("UPSERT", ()))
     return instant
 
 
@@ -50,7 +50,7 @@ def test_on_version_6_a_plan_waits_for_a_moment_between_two_writes(tmp_path: Pat
     writing = begun(table)
     # What the sensor asks: the run that it requests is the one that waits.
     assert isinstance(table.plan_compaction(threshold=5_000, dry_run=True), Plan)
-    end = threading.Timer(0.3, lambda: table._publisher.withdraw_write(writing))
+    end = threading.Timer(0.3, lambda: table._table.publisher.withdraw_write(writing))
     end.start()
     plan = table.plan_compaction(threshold=5_000)
     end.join()

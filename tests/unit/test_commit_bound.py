@@ -43,7 +43,7 @@ def clock() -> Clock:
 
 def opened(path: Path, clock: Clock, **settings: str) -> HudiTable:
     found = HudiTable.open(str(path), settings={"hudi_assets.writers": "stopped", **settings})
-    return HudiTable(found._storage, found.config, now_ms=clock)
+    return HudiTable(found._table.storage, found.config, now_ms=clock)
 
 
 def ms(instant: str | None) -> int:

@@ -37,14 +37,14 @@ def planned(table: HudiTable) -> Plan:
 
 
 def inflight(table: HudiTable, instant: str) -> Path:
-    return Path(table.path, table._layout.timeline_folder, f"{instant}.compaction.inflight")
+    return Path(table.path, table._table.layout.timeline_folder, f"{instant}.compaction.inflight")
 
 
 def foreign_attempt(table: HudiTable, plan: Plan) -> Path:
     """What an execution by Hudi has made so far: an empty inflight file, and a base file."""
     inflight(table, plan.instant).touch()
     file_id = plan.operations[0].file_id
-    base = Path(table.path, table._layout.base_file_name(file_id, "7-1-7", plan.instant))
+    base = Path(table.path, table._table.layout.base_file_name(file_id, "7-1-7", plan.instant))
     base.write_bytes(b"being written")
     return base
 
@@ -81,7 +81,7 @@ def test_a_dead_attempt_of_ours_is_gone_on_with(
         patch.setattr(executor, "check_still_ours", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             locked(table).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
-    assert begun_by_us(table._storage, table._layout, plan.instant)
+    assert begun_by_us(table._table.storage, table._table.layout, plan.instant)
     locked(table).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
     assert rows_of(table) == {row["id"]: (row["ts"], row["v"]) for row in ROWS}
 

@@ -148,7 +148,7 @@ def _replace(life: Life, partition: str) -> str:
     """A completed insert-overwrite that empties a partition, as Hudi's timeline has it."""
     state = life.table.state()
     groups = [file_id for p, file_id in state.view.groups if p == partition]
-    instant = life.table._publisher.new_instant(state.timeline)
+    instant = life.table._table.publisher.new_instant(state.timeline)
     body = {
         "partitionToWriteStats": {},
         "compacted": False,
@@ -197,7 +197,7 @@ def test_another_engines_pending_clean(life: Life) -> None:
         by_partition[path.split("/")[0]] = (*by_partition.get(path.split("/")[0], ()), path)
     plan = CleanPlan(CleaningPolicy.KEEP_LATEST_COMMITS, None, life.instants()[-1], by_partition)
     data = encode_clean_plan(plan, [], {p: f"hdfs://elsewhere/t/{p}" for p in would.deleted})
-    instant = life.table._publisher.new_instant(life.table.state().timeline)
+    instant = life.table._table.publisher.new_instant(life.table.state().timeline)
     theirs = data.replace(b"hudi_assets.writer", b"somebody.elses.key")
     (life.path / f".hoodie/{instant}.clean.requested").write_bytes(theirs)
     properties = life.path / ".hoodie/hoodie.properties"
@@ -219,7 +219,7 @@ def test_a_pending_clean_never_takes_what_is_needed_now(life: Life) -> None:
     before, files = life.snapshot(), life.files()
     by_partition = {p: tuple(f for f in files if f.startswith(p)) for p in ("p=a", "p=b")}
     plan = CleanPlan(CleaningPolicy.KEEP_LATEST_FILE_VERSIONS, None, "", by_partition)
-    instant = life.table._publisher.new_instant(life.table.state().timeline)
+    instant = life.table._table.publisher.new_instant(life.table.state().timeline)
     data = encode_clean_plan(plan, [], {path: path for path in files})
     (life.path / f".hoodie/{instant}.clean.requested").write_bytes(data)
     life.table.recover()

@@ -28,7 +28,7 @@ def table(session: Any, tmp_path: Path) -> HudiTable:
 
 
 def metadata_table(table: HudiTable) -> MetadataTable:
-    found = table._publisher.metadata_table
+    found = table._table.publisher.metadata_table
     assert found is not None
     return found
 
@@ -40,7 +40,7 @@ def own(table: HudiTable) -> OwnTimeline:
 
 def test_a_table_without_one(session: Any, tmp_path: Path) -> None:
     table = HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts")
-    assert table._publisher.metadata_table is None
+    assert table._table.publisher.metadata_table is None
     assert not has_metadata_table(table.state().storage)
 
 

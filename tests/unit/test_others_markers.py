@@ -34,38 +34,38 @@ def marked(table: HudiTable, instant: str) -> Path:
     return file
 
 
-def forget(table: HudiTable, state: object) -> tuple[str, ...]:
-    return forget_old_markers(table._storage, table._publisher, state)  # type: ignore[arg-type]
+def forget(table: HudiTable) -> tuple[str, ...]:
+    return forget_old_markers(table._table)
 
 
 def test_a_write_that_began_after_the_timeline_was_read_keeps_its_files(table: HudiTable) -> None:
     state = table.state()
-    instant = table._publisher.new_instant(state.timeline)
+    instant = table._table.publisher.new_instant(state.timeline)
     Path(table.path, ".hoodie", f"{instant}.deltacommit.requested").touch()
     file = marked(table, instant)
-    assert forget(table, state) == ()
+    assert forget(table) == ()
     assert file.exists()
     assert Path(table.path, TEMP, instant).exists()
 
 
 def test_an_archived_write_keeps_its_files_and_loses_its_markers(table: HudiTable) -> None:
     file = marked(table, "20200101000000000")
-    assert forget(table, table.state())
+    assert forget(table)
     assert file.exists()
     assert not Path(table.path, TEMP, "20200101000000000").exists()
 
 
 def test_files_of_a_write_that_is_gone_from_the_timeline_are_deleted(table: HudiTable) -> None:
-    instant = table._publisher.new_instant(table.state().timeline)
+    instant = table._table.publisher.new_instant(table.state().timeline)
     file = marked(table, instant)
-    assert forget(table, table.state())
+    assert forget(table)
     assert not file.exists()
 
 
 def test_only_log_files_of_unfinished_writes_may_vanish(table: HudiTable) -> None:
     """Markers of a write that was archived, or is completed, were left behind: its files are not to be missed."""
     (instant,) = table.state().timeline.completed(Action.DELTA_COMMIT)
-    begun = table._publisher.new_instant(table.state().timeline)
+    begun = table._table.publisher.new_instant(table.state().timeline)
     for number, one in enumerate(("20200101000000000", instant.timestamp, begun)):
         marker = Path(table.path, TEMP, one, f".f_{one}.log.{number}_0-1-1.marker.APPEND")
         marker.parent.mkdir(parents=True, exist_ok=True)

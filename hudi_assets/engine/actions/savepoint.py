@@ -9,41 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hudi_assets.engine.actions.cleaning.clean import refuse_unstated_writers
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, FileSlice, State
-from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.table.files.cleaned import inventory, read_cleans, read_pending_cleans, read_savepoints
 from hudi_assets.engine.table.files.missing import refuse_missing
-from hudi_assets.engine.table.layout.seam import Layout
-from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.slices.as_of import at_its_own_time, slices_across
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.clean_metadata import Savepoint, encode_savepoint
 from hudi_assets.engine.timeline.instants import WRITES
 from hudi_assets.engine.transaction.clean import SAVEPOINT_MARK, finish_cleans
-from hudi_assets.engine.transaction.lock import write_lock
-from hudi_assets.engine.transaction.publish import Publisher
-from hudi_assets.engine.transaction.recover import clean_up
-
-_LOCK_WAIT_S = 30.0
+from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.transaction import transaction
 
 
 @dataclass(frozen=True)
 class Savepoints:
     """The savepoints of one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
+    table: OpenTable
 
     def all(self) -> tuple[str, ...]:
         """Instants of the savepoints, oldest first."""
-        return tuple(i.timestamp for i in self._state().timeline.completed(Action.SAVEPOINT))
+        return tuple(i.timestamp for i in self.table.read().timeline.completed(Action.SAVEPOINT))
 
     def read(self) -> tuple[Savepoint, ...]:
-        return read_savepoints(self._state())
+        return read_savepoints(self.table.read())
 
     def create(self, instant: str | None, *, comment: str, user: str) -> str:
         """Protect the table as of a completed write (the last one by default); its instant.
@@ -51,54 +42,46 @@ class Savepoints:
         A savepoint that is there already stays as it is. `InvalidInput` where the instant is no completed write of
         the active timeline, or where files of it were cleaned.
         """
-        refuse_unstated_writers(self.config, self.storage)
-        self.storage.check_writable()
-        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="makes a savepoint") as held:
-            clean_up(self.storage, self.layout, self.publisher, self._state())
+        with transaction(self.table, "makes a savepoint", needs_stated_writers=True) as tx:
             # A pending clean may be about to delete what the savepoint would name.
-            finish_cleans(self._state(), self.config, self.publisher)
-            state = self._state()
+            finish_cleans(self.table, tx.read())
+            state = tx.read()
             chosen = self._completed(state, instant)
             if any(i.timestamp == chosen for i in state.timeline.completed(Action.SAVEPOINT)):
                 return chosen
             self._refuse_cleaned(state, chosen)
             refuse_missing(state)
             files = tuple(sorted(set(savepoint_files(state, chosen))))
-            savepoint = Savepoint(chosen, files, user, comment, self.publisher.now_ms())
-            held.check()
+            savepoint = Savepoint(chosen, files, user, comment, self.table.now_ms())
+            tx.check()
             self._publish(savepoint)
             return chosen
 
     def delete(self, instant: str) -> None:
         """Give a savepoint up: the next clean may take its files."""
-        refuse_unstated_writers(self.config, self.storage)
-        self.storage.check_writable()
-        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="deletes a savepoint"):
-            state = self._state()
+        with transaction(self.table, "deletes a savepoint", needs_stated_writers=True, recovers=False) as tx:
+            state = tx.read()
             known = {i.timestamp: i for i in state.timeline.completed(Action.SAVEPOINT)}
             if instant not in known:
                 raise InvalidInput(
                     "There is no savepoint at this instant.",
-                    where=f"{self.storage.base} {instant}",
+                    where=f"{self.table.path} {instant}",
                     hint=f"There are: {', '.join(known) or 'none'}.",
                 )
             # The inflight file first: alone it would be taken for a savepoint that is being made.
-            self.storage.delete(self.layout.instant_path(instant, Action.SAVEPOINT, State.INFLIGHT))
-            self.storage.delete(f"{self.layout.timeline_folder}/{known[instant].file_name}")
-
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+            self.table.storage.delete(self.table.layout.instant_path(instant, Action.SAVEPOINT, State.INFLIGHT))
+            self.table.storage.delete(f"{self.table.layout.timeline_folder}/{known[instant].file_name}")
 
     def _completed(self, state: TableState, instant: str | None) -> str:
         completed = [i.timestamp for i in state.timeline.completed(*WRITES)]
         if not completed:
-            raise InvalidInput("Nothing was committed yet: there is nothing to protect.", where=self.storage.base)
+            raise InvalidInput("Nothing was committed yet: there is nothing to protect.", where=self.table.path)
         if instant is None:
             return completed[-1]
         if instant not in completed:
             raise InvalidInput(
                 "A savepoint is made of a completed write or compaction on the active timeline; this is none.",
-                where=f"{self.storage.base} {instant}",
+                where=f"{self.table.path} {instant}",
                 hint=f"The active timeline has completed ones from {completed[0]} to {completed[-1]}.",
             )
         return instant
@@ -108,22 +91,22 @@ class Savepoints:
         if pending:
             raise InvalidInput(
                 f"Clean {pending[0]} of another engine is pending and may delete what the savepoint would name.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Let that engine finish it, then make the savepoint.",
             )
         reason = cleaned_away(state, instant)
         if reason is not None:
             raise InvalidInput(
                 f"Files of this instant were cleaned: {reason}.",
-                where=f"{self.storage.base} {instant}",
+                where=f"{self.table.path} {instant}",
                 hint="Make a savepoint of a later instant.",
             )
 
     def _publish(self, savepoint: Savepoint) -> None:
-        inflight = self.layout.instant_path(savepoint.instant, Action.SAVEPOINT, State.INFLIGHT)
-        if not self.storage.exists(inflight):
-            self.storage.create(inflight, SAVEPOINT_MARK)
-        self.publisher.complete(savepoint.instant, Action.SAVEPOINT, encode_savepoint(savepoint))
+        inflight = self.table.layout.instant_path(savepoint.instant, Action.SAVEPOINT, State.INFLIGHT)
+        if not self.table.storage.exists(inflight):
+            self.table.storage.create(inflight, SAVEPOINT_MARK)
+        self.table.publisher.complete(savepoint.instant, Action.SAVEPOINT, encode_savepoint(savepoint))
 
 
 def savepoint_files(state: TableState, instant: str) -> Iterator[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.cleaned import read_savepoints
 from hudi_assets.engine.table.files.past import whole_from
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.metadata.policy import check_undo, switch_off
-from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
@@ -21,9 +19,7 @@ from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import RollbackPlan
 from hudi_assets.engine.transaction.clean import finish_cleans
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
-from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock, write_lock
-from hudi_assets.engine.transaction.publish import Publisher
-from hudi_assets.engine.transaction.recover import clean_up
+from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.restore import RESTORED, RestoreExecutor, RestoreResult, plan_restore
 from hudi_assets.engine.transaction.rollback import RollbackExecutor, RollbackResult
 from hudi_assets.engine.transaction.rollback_plan import (
@@ -35,6 +31,7 @@ from hudi_assets.engine.transaction.rollback_plan import (
     plan_write_rollback,
     residue_paths,
 )
+from hudi_assets.engine.transaction.transaction import Transaction, transaction
 
 _WRITE_WAIT_S = 60.0
 _EXECUTE_WAIT_S = 1.0
@@ -45,35 +42,24 @@ _COMPACTIONS = (Action.COMMIT, Action.COMPACTION)
 class Undo:
     """Takes things back from one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
-
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+    table: OpenTable
 
     @property
     def _executor(self) -> RollbackExecutor:
-        return RollbackExecutor(self.storage, self.layout, self.publisher)
+        return RollbackExecutor(self.table)
 
     def _refuse(self, what: str, hint: str, instant: str = "") -> InvalidInput:
-        return InvalidInput(what, where=f"{self.storage.base} {instant}".rstrip(), hint=hint)
+        return InvalidInput(what, where=f"{self.table.path} {instant}".rstrip(), hint=hint)
 
-    @contextmanager
-    def _locked(self, action: str, *, executors: bool) -> Iterator[HeldLock]:
-        if self.config.writers is None:
-            raise self._refuse(
-                "Nothing says how other engines write this table.",
-                f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (all writers take the table's lock).",
-            )
-        self.storage.check_writable()
-        with ExitStack() as held:
-            if executors:
-                held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_EXECUTE_WAIT_S, action=action))
-            lock = held.enter_context(write_lock(self.storage, self.config, wait_s=_WRITE_WAIT_S, action=action))
-            self._state().refuse_other_zone()
-            yield lock
+    def _transaction(self, action: str, *, beside_executors: bool = False) -> AbstractContextManager[Transaction]:
+        return transaction(
+            self.table,
+            action,
+            wait_s=_WRITE_WAIT_S,
+            beside_executors=beside_executors,
+            needs_stated_writers=True,
+            recovers=False,
+        )
 
     # -- rollback ---------------------------------------------------------------------------------
 
@@ -82,18 +68,18 @@ class Undo:
 
         Raises `InvalidInput`, naming it, where something later builds on the instant.
         """
-        target = self._target(self._state(), instant)
-        with self._locked(f"rolls {instant} back", executors=target.action in _COMPACTIONS) as lock:
+        target = self._target(self.table.read(), instant)
+        with self._transaction(f"rolls {instant} back", beside_executors=target.action not in _COMPACTIONS) as tx:
             done = self._finish_pending(instant)
             if done is not None:
                 return done
-            clean_up(self.storage, self.layout, self.publisher, self._state(), spare=instant)
-            state = self._state()
+            tx.recover(spare=instant)
+            state = tx.read()
             target = self._target(state, instant)
             plan = self._plan_rollback(state, target)
-            untrue = check_undo(self.storage, self.config, self.layout, [target])
-            lock.check()
-            switch_off(self.storage, untrue)
+            untrue = check_undo(self.table.storage, self.table.config, self.table.layout, [target])
+            tx.check()
+            switch_off(self.table.storage, untrue)
             return self._executor.execute(self._executor.publish(state, plan), plan)
 
     def _target(self, state: TableState, instant: str) -> Instant:
@@ -118,9 +104,9 @@ class Undo:
 
     def _finish_pending(self, instant: str) -> RollbackResult | None:
         """Finish a rollback of the instant that was begun: ours, or another engine's that is stopped."""
-        for rollback in self._state().timeline.pending(Action.ROLLBACK):
+        for rollback in self.table.read().timeline.pending(Action.ROLLBACK):
             plan = self._executor.read_plan(rollback.timestamp)
-            if plan.target.timestamp == instant and (plan.ours or self.config.writers == "stopped"):
+            if plan.target.timestamp == instant and (plan.ours or self.table.config.writers == "stopped"):
                 return self._executor.execute(rollback.timestamp, plan)
         return None
 
@@ -189,7 +175,7 @@ class Undo:
             if self._may_build_on(target, other):
                 raise Conflict(
                     f"{other.action} {other.timestamp} is later and unfinished.",
-                    where=f"{self.storage.base} {target.timestamp}",
+                    where=f"{self.table.path} {target.timestamp}",
                     hint="Wait for it, or roll it back first.",
                 )
 
@@ -199,17 +185,16 @@ class Undo:
         Where a log file carries its own commit's instant, delta commits after a compaction's instant are as they
         were without it.
         """
-        independent = (
-            not self.layout.carries_logs_over and target.action is Action.COMMIT and other.action is Action.DELTA_COMMIT
-        )
+        delta_after_compaction = target.action is Action.COMMIT and other.action is Action.DELTA_COMMIT
+        independent = delta_after_compaction and not self.table.layout.carries_logs_over
         return other.timestamp > target.timestamp and not independent
 
     def _check_nothing_appended(self, state: TableState, plan: Plan, whose: str, hint: str) -> None:
         """Commits that wrote to a plan's slices would go with them; a plan ahead of the writers' clock has such too."""
-        if not self.layout.carries_logs_over:
+        if not self.table.layout.carries_logs_over:
             return  # log files are of their own commits, not of the slice's
         for log in appended_logs(state, plan):
-            committed = [i for i in block_instants(self.storage, log) if i in state.committed]
+            committed = [i for i in block_instants(self.table.storage, log) if i in state.committed]
             if committed:
                 raise self._refuse(
                     f"Commit {min(committed)} wrote to the {whose}'s slice: {log.path}.", hint, plan.instant
@@ -217,11 +202,11 @@ class Undo:
 
     def _check_dead(self, target: Instant) -> None:
         """Another engine's unfinished write may be alive: only its owner's word, and no heartbeat, say otherwise."""
-        beating = Heartbeats.of(self.storage, self.config, self.publisher.now_ms).is_alive(target.timestamp)
-        if self.config.writers != "stopped" or beating:
+        beating = Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms).is_alive(target.timestamp)
+        if self.table.config.writers != "stopped" or beating:
             raise Conflict(
                 f"{target.action} {target.timestamp} is another engine's and may still be running.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint=f"Let that engine roll it back; or stop it and state {WRITERS}=stopped.",
             )
 
@@ -238,10 +223,12 @@ class Undo:
 
     def _check_executor_dead(self, target: Instant) -> None:
         # Our own executors hold the lock that we have; Hudi's leave this file for as long as they run.
-        if self.config.writers != "stopped" and self.storage.exists(f"{TEMP}/{target.timestamp}/MARKERS.type"):
+        if self.table.config.writers != "stopped" and self.table.storage.exists(
+            f"{TEMP}/{target.timestamp}/MARKERS.type"
+        ):
             raise Conflict(
                 f"Compaction {target.timestamp} is being executed by another engine.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint=f"Wait for it; or stop that engine and state {WRITERS}=stopped.",
             )
 
@@ -255,7 +242,7 @@ class Undo:
             # The old slice's own files: what they were made from first may be cleaned.
             inputs = (op.base_file, *op.log_files, *(c.made_from for c in op.carried_over))
             for path in inputs:
-                if path and not self.storage.exists(path):
+                if path and not self.table.storage.exists(path):
                     raise self._refuse(
                         f"What the compaction read was cleaned since: {path}.", "Restore a savepoint.", target.timestamp
                     )
@@ -276,13 +263,13 @@ class Undo:
 
     def unschedule(self, instant: str) -> None:
         """Withdraw a pending compaction plan, its attempt and its carried-over logs with it."""
-        with self._locked(f"unschedules {instant}", executors=True) as lock:
-            clean_up(self.storage, self.layout, self.publisher, self._state())
-            state = self._state()
+        with self._transaction(f"unschedules {instant}") as tx:
+            tx.recover()
+            state = tx.read()
             plan = self._pending_plan(state, instant)
             self._check_unscheduled(state, plan)
             target = next(i for i in state.timeline.pending_compactions if i.timestamp == instant)
-            lock.check()
+            tx.check()
             if target.state is State.INFLIGHT:
                 self._check_executor_dead(target)
                 attempt = plan_attempt_rollback(state, target, plan)
@@ -297,18 +284,18 @@ class Undo:
         return plan
 
     def _check_unscheduled(self, state: TableState, plan: Plan) -> None:
-        if WRITER not in plan.extra_metadata and self.config.writers != "stopped":
+        if WRITER not in plan.extra_metadata and self.table.config.writers != "stopped":
             raise Conflict(
                 "The plan is another engine's, which may execute it now.",
-                where=f"{self.storage.base} {plan.instant}",
+                where=f"{self.table.path} {plan.instant}",
                 hint=f"Stop that engine and state {WRITERS}=stopped.",
             )
-        if not self.layout.carries_logs_over:
+        if not self.table.layout.carries_logs_over:
             return  # log files are of their own commits: without the plan they are in the old slice again
         for other in state.timeline.inflight_writes:
             raise Conflict(
                 f"{other.action} {other.timestamp} is unfinished and may write into the plan's slices.",
-                where=f"{self.storage.base} {plan.instant}",
+                where=f"{self.table.path} {plan.instant}",
                 hint="Wait for it, or roll it back first.",
             )
         would_be_lost = "Execute the plan; without it those rows would be lost."
@@ -318,17 +305,17 @@ class Undo:
 
     def restore(self, savepoint: str) -> RestoreResult:
         """Make the table what it was at a savepoint."""
-        with self._locked(f"restores {savepoint}", executors=True) as lock:
-            clean_up(self.storage, self.layout, self.publisher, self._state())
-            finish_cleans(self._state(), self.config, self.publisher)
-            state = self._state()
+        with self._transaction(f"restores {savepoint}") as tx:
+            tx.recover()
+            finish_cleans(self.table, tx.read())
+            state = tx.read()
             self._check_savepoint(state, savepoint)
-            executor = RestoreExecutor(self.storage, self.layout, self.publisher, self._state)
+            executor = RestoreExecutor(self.table)
             plan = plan_restore(state, savepoint)
             later = [i for i in state.timeline.instants if i.timestamp > savepoint]
-            untrue = check_undo(self.storage, self.config, self.layout, later)
-            lock.check()
-            switch_off(self.storage, untrue)
+            untrue = check_undo(self.table.storage, self.table.config, self.table.layout, later)
+            tx.check()
+            switch_off(self.table.storage, untrue)
             return executor.execute(executor.publish(plan), plan)
 
     def _check_savepoint(self, state: TableState, savepoint: str) -> None:
@@ -346,7 +333,7 @@ class Undo:
                 savepoint,
             )
         for clean in timeline.pending(Action.CLEAN):
-            raise Conflict(f"Clean {clean.timestamp} is unfinished.", where=self.storage.base, hint="Finish it first.")
+            raise Conflict(f"Clean {clean.timestamp} is unfinished.", where=self.table.path, hint="Finish it first.")
         for write in (*timeline.inflight_writes, *timeline.pending(Action.REPLACE_COMMIT)):
             ours = write.action is Action.DELTA_COMMIT and is_ours(state, write)
             if write.timestamp > savepoint and not ours:
@@ -355,8 +342,8 @@ class Undo:
             if compaction.timestamp > savepoint and compaction.state is State.INFLIGHT:
                 self._check_executor_dead(compaction)
         for path in _needed(state, savepoint):
-            if not self.storage.exists(path):
-                raise CorruptTable("A file that the savepoint names is missing.", where=f"{self.storage.base}: {path}")
+            if not self.table.storage.exists(path):
+                raise CorruptTable("A file that the savepoint names is missing.", where=f"{self.table.path}: {path}")
 
 
 def _needed(state: TableState, savepoint: str) -> Iterator[str]:

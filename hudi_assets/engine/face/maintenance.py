@@ -13,6 +13,7 @@ from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
 from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
 from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
+from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
@@ -24,7 +25,6 @@ from hudi_assets.engine.status import freshness_of
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
 from hudi_assets.engine.transaction.leftovers import leftovers
-from hudi_assets.engine.transaction.recover import recover
 from hudi_assets.engine.transaction.restore import RestoreResult
 from hudi_assets.engine.transaction.rollback import RollbackResult
 from hudi_assets.engine.validate import Finding, validate
@@ -87,16 +87,16 @@ class Maintenance(OpenedTable):
             freshness=promise,
             pending=next(iter(state.executable_plans), None),
             due=due,
-            leftovers=leftovers(state, self._true_now_ms),
+            leftovers=leftovers(state, self._table.now_ms),
             now_ms=state.now_ms,
         )
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`."""
         if self.config.executor == HUDI:
-            return HudiExecutor(self._storage, self.config, self._layout, self._publisher).execute(spark, instant)
+            return HudiExecutor(self._table).execute(spark, instant)
         seam.use_this_python(spark)
-        executor = CompactionExecutor(self._storage, self.config, self._layout, self._publisher)
+        executor = CompactionExecutor(self._table)
         return executor.execute(spark, instant)
 
     def compact(
@@ -135,14 +135,14 @@ class Maintenance(OpenedTable):
         )
 
     def _planner(self) -> CompactionPlanner:
-        return CompactionPlanner(self._storage, self.config, self._layout, self._publisher)
+        return CompactionPlanner(self._table)
 
     @property
     def plans_in_series(self) -> bool:
         """True where one plan may not reach its threshold: it is bounded, or stands at a past instant."""
         settings = self.config.compaction
         bounded = settings.io_bound is not None or settings.partition_bound is not None
-        return bounded or not self._layout.carries_logs_over
+        return bounded or not self._table.layout.carries_logs_over
 
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""
@@ -177,19 +177,19 @@ class Maintenance(OpenedTable):
         return self._undo().restore(savepoint)
 
     def _undo(self) -> Undo:
-        return Undo(self._storage, self.config, self._layout, self._publisher)
+        return Undo(self._table)
 
     def validate(self) -> tuple[Finding, ...]:
         """What is not as the timeline says, with what to do about it; empty: all is well. Reads only."""
-        return validate(self.state(), self._true_now_ms)
+        return validate(self.state(), self._table.now_ms)
 
     def leftovers(self) -> tuple[str, ...]:
         """What `recover` would finish, undo or remove, by a look that costs no more than a listing."""
-        return leftovers(self.state(), self._true_now_ms)
+        return leftovers(self.state(), self._table.now_ms)
 
     def recover(self) -> tuple[str, ...]:
         """Undo what dead writers and planners of ours left; sentences about what was done."""
-        return recover(self._storage, self.config, self._layout, self._publisher)
+        return recover(self._table)
 
     # -- housekeeping -----------------------------------------------------------------------------
 
@@ -217,10 +217,10 @@ class Maintenance(OpenedTable):
 
     def archive(self) -> ArchiveResult | NothingToDo:
         """Move old instants from the active timeline into the archived one (hoodie.keep.min/max.commits)."""
-        return Archiver(self._storage, self.config, self._layout, self._publisher).archive()
+        return Archiver(self._table).archive()
 
     def _cleaner(self) -> Cleaner:
-        return Cleaner(self._storage, self.config, self._layout, self._publisher)
+        return Cleaner(self._table)
 
     def _savepoints(self) -> Savepoints:
-        return Savepoints(self._storage, self.config, self._layout, self._publisher)
+        return Savepoints(self._table)

@@ -9,10 +9,10 @@ from typing import Final
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.missing import missing_files
-from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
-from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
+from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.publish import system_now_ms
 
 _READINGS: Final = 3
 
@@ -22,19 +22,16 @@ class OpenedTable:
 
     def __init__(self, storage: Storage, config: TableConfig, *, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.config = config
-        self._storage = storage
-        self._layout = layout_of(config.table_version, storage.base)
-        self._true_now_ms = now_ms
-        self._publisher = Publisher(storage, self._layout, now_ms, config.timezone)
+        self._table = OpenTable.of(storage, config, now_ms)
 
     @property
     def path(self) -> str:
         """The table's base path."""
-        return self._storage.base
+        return self._table.storage.base
 
     def state(self) -> TableState:
         """The table as it stands now."""
-        return TableState.read(self._storage, self.config, self._layout, self._true_now_ms)
+        return self._table.read()
 
     def _readable(self) -> TableState:
         """As `state`, read again where another process has just deleted what a reading still names.
@@ -51,4 +48,4 @@ class OpenedTable:
 
     def exists(self, path: str) -> bool:
         """True where a table-relative file is there (a link whose target is gone is not)."""
-        return self._storage.exists(path)
+        return self._table.storage.exists(path)

@@ -84,4 +84,4 @@ class Reads(OpenedTable):
 
     def read_optimized_files(self) -> list[str]:
         """Absolute paths of the current base files."""
-        return [self._storage.uri(base.path) for base in self.state().view.base_files]
+        return [self._table.storage.uri(base.path) for base in self.state().view.base_files]

@@ -66,7 +66,7 @@ class Writes(OpenedTable):
 
     def _writer(self, spark: SparkSession) -> Writer:
         seam.use_this_python(spark)
-        return Writer(self._storage, self.config, self._layout, self._publisher, spark, look.freshness_of)
+        return Writer(self._table, spark, look.freshness_of)
 
     def committed_batches(self) -> dict[str, str]:
         """batch id → instant, of the delta commits on the active timeline."""

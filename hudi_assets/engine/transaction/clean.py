@@ -16,10 +16,9 @@ from hudi_assets.engine.model.cleans import CleanPlan
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.cleaned import inventory, read_pending_cleans
 from hudi_assets.engine.table.files.needed import Inventory, deletable, links_into, slice_files
-from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.clean_metadata import CleanMetadata, PublishedClean, encode_clean
-from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.open_table import OpenTable
 
 log = logging.getLogger(__name__)
 SAVEPOINT_MARK = b'{"hudi_assets.writer": "hudi-assets"}'
@@ -40,13 +39,13 @@ class CleanResult:
     bytes_deleted: int = 0
 
 
-def execute_clean(state: TableState, clean: PublishedClean, publisher: Publisher) -> CleanResult:
+def execute_clean(table: OpenTable, state: TableState, clean: PublishedClean) -> CleanResult:
     """Delete what a published clean names, and complete it. Call it under the write lock.
 
     The table may have changed since the plan was made, so what is needed *now* is kept: the newest slices,
     savepoints, what a pending compaction reads.
     """
-    storage, layout = state.storage, state.layout
+    storage, layout, publisher = table.storage, table.layout, table.publisher
     started = time.monotonic()
     requested, inflight = (
         layout.instant_path(clean.instant, Action.CLEAN, stage) for stage in (State.REQUESTED, State.INFLIGHT)
@@ -114,18 +113,18 @@ def own_linked_files(storage: Storage, links: Iterable[str]) -> None:
         storage.own(link)
 
 
-def finish_cleans(state: TableState, config: TableConfig, publisher: Publisher) -> tuple[CleanResult, ...]:
+def finish_cleans(table: OpenTable, state: TableState) -> tuple[CleanResult, ...]:
     """Finish pending cleans: ours, and another engine's where the settings say that no other engine is at work."""
     return tuple(
-        execute_clean(state, clean, publisher)
+        execute_clean(table, state, clean)
         for clean in read_pending_cleans(state)
-        if clean.is_ours or config.writers == "stopped"
+        if clean.is_ours or table.config.writers == "stopped"
     )
 
 
-def finish_pending(state: TableState, config: TableConfig, publisher: Publisher) -> tuple[str, ...]:
+def finish_pending(table: OpenTable, state: TableState) -> tuple[str, ...]:
     """What recovery does about cleans and savepoints, a sentence each. Call it under the write lock."""
-    done = [f"finished the clean {c.instant} ({len(c.deleted)} files)" for c in finish_cleans(state, config, publisher)]
+    done = [f"finished the clean {c.instant} ({len(c.deleted)} files)" for c in finish_cleans(table, state)]
     return (*done, *withdraw_dead_savepoints(state))
 
 

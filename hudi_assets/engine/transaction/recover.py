@@ -1,20 +1,19 @@
-"""Undoing what a crash left. Whoever holds the write lock knows that no writer or planner of ours lives."""
+"""Recovering from what a crash left: what was begun is finished, or undone.
+
+Whoever holds the write lock knows that no writer or planner of ours lives. Each transaction begins with this.
+"""
 
 from __future__ import annotations
 
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.storage import SCRATCH, Storage
-from hudi_assets.engine.table.files.orphans import remove_orphans
-from hudi_assets.engine.table.files.strays import Strays, remove_strays
-from hudi_assets.engine.table.layout.seam import Layout
-from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.files.strays import Strays
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.markers import TEMP, marked_files
-from hudi_assets.engine.transaction.clean import finish_pending as finish_cleans
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
-from hudi_assets.engine.transaction.lock import write_lock
+from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.restore import finish_restores
 from hudi_assets.engine.transaction.rollback import finish_rollbacks
@@ -24,55 +23,34 @@ _LOCK_WAIT_S = 60.0
 _SCRATCH_MS = 86_400_000  # a file is written in less than a day
 
 
-def recover(storage: Storage, config: TableConfig, layout: Layout, publisher: Publisher) -> tuple[str, ...]:
-    """Undo unfinished writes and unpublished plans of ours; what was done, a sentence each."""
-    storage.check_writable()
-    with write_lock(storage, config, wait_s=_LOCK_WAIT_S, action="recovers"):
-
-        def read() -> TableState:
-            return TableState.read(storage, config, layout, publisher.now_ms)
-
-        done = clean_up(storage, layout, publisher, read())
-        done += finish_cleans(read(), config, publisher)
-        done += remove_orphans(read(), publisher.metadata_table)
-        return done + remove_strays(read(), publisher.metadata_table)
-
-
-def clean_up(
-    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
-) -> tuple[str, ...]:
+def recover_dead_work(table: OpenTable, state: TableState, *, spare: str = "") -> tuple[str, ...]:
     """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
 
     Raises `Conflict` where a rollback or restore of another engine is unfinished, `InvalidInput`, before anything is
     done, in another time zone than the writers'.
     """
-
-    def read() -> TableState:
-        return TableState.read(storage, state.config, layout, publisher.now_ms)
-
     state.refuse_other_zone()
-    finished = finish_rollbacks(state, publisher)
-    finished += finish_restores(state, publisher, read)
+    finished = finish_rollbacks(table, state)
+    finished += finish_restores(table, state)
     if finished:
-        state = read()
+        state = table.read()
     return (
         *finished,
-        *undo_dead_writes(storage, layout, publisher, state, spare=spare),
-        *undo_unpublished_plans(storage, layout, publisher, state),
-        *tidy_metadata_table(publisher),
-        *forget_old_markers(storage, publisher, state),
-        *forget_dead_heartbeats(state, publisher),
-        *forget_scratch(storage, publisher),
+        *undo_dead_writes(table, state, spare=spare),
+        *undo_unpublished_plans(table, state),
+        *tidy_metadata_table(table.publisher),
+        *forget_old_markers(table),
+        *forget_dead_heartbeats(table, state),
+        *forget_scratch(table.storage, table.publisher),
     )
 
 
-def undo_dead_writes(
-    storage: Storage, layout: Layout, publisher: Publisher, state: TableState, *, spare: str = ""
-) -> tuple[str, ...]:
+def undo_dead_writes(table: OpenTable, state: TableState, *, spare: str = "") -> tuple[str, ...]:
     """Take back unfinished delta commits of ours: their log files by marker, then their instants.
 
     Call it under the write lock only. Another engine's unfinished write is left alone.
     """
+    storage, publisher = table.storage, table.publisher
     done = []
     for instant in state.timeline.pending(Action.DELTA_COMMIT):
         if instant.timestamp != spare and is_ours(state, instant):
@@ -87,10 +65,9 @@ def undo_dead_writes(
     return tuple(done)
 
 
-def undo_unpublished_plans(
-    storage: Storage, layout: Layout, publisher: Publisher, state: TableState
-) -> tuple[str, ...]:
+def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ...]:
     """Remove the links of a plan whose planner died before publishing it, then its guard."""
+    storage, publisher = table.storage, table.publisher
     done = []
     for plan in state.pending_plans:
         guarded = plan.extra_metadata.get(GUARDED)
@@ -120,16 +97,17 @@ def _links_of(state: TableState, instant: str) -> list[str]:
     return [log.path for log in logs if log is not None and log.base_instant == instant]
 
 
-def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState) -> tuple[str, ...]:
+def forget_old_markers(table: OpenTable) -> tuple[str, ...]:
     """Clean up after instants that are completed, or gone from the timeline.
 
     A crash right after a commit leaves its markers. A Spark task that outlives its job leaves markers, and staged files
     (of an earlier release: the marked files), of an instant that is completed or was taken back: a marked file would
     count, or come to count once the timeline's start has passed it.
     """
+    storage = table.storage
     found = {*(folder.rpartition("/")[2] for folder in storage.list_directories(TEMP)), *staged_instants(storage)}
-    # Read after the folders: another engine's write, begun since `state` was read, is on the timeline before it marks.
-    state = TableState.read(storage, state.config, state.layout, publisher.now_ms)
+    # Read after the folders: another engine's write, begun meanwhile, is on the timeline before it marks.
+    state = table.read()
     timeline, strays = state.timeline, Strays(state)
     known = {i.timestamp: i for i in timeline.instants}
     done = []
@@ -145,16 +123,16 @@ def forget_old_markers(storage: Storage, publisher: Publisher, state: TableState
                 storage.delete(path)
         elif not known[instant].is_completed:
             continue
-        publisher.forget_markers(instant)
+        table.publisher.forget_markers(instant)
         done.append(f"removed what was left of the instant {instant}")
     return tuple(done)
 
 
-def forget_dead_heartbeats(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+def forget_dead_heartbeats(table: OpenTable, state: TableState) -> tuple[str, ...]:
     """Remove the heartbeats that dead writers and executors left."""
     completed = frozenset(i.timestamp for i in state.timeline.instants if i.is_completed)
     unfinished = frozenset(i.timestamp for i in state.timeline.instants if not i.is_completed)
-    beats = Heartbeats.of(state.storage, state.config, publisher.now_ms)
+    beats = Heartbeats.of(table.storage, table.config, table.now_ms)
     return tuple(f"removed the heartbeat of {instant}" for instant in beats.forget_dead(completed, unfinished))
 
 

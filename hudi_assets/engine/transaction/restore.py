@@ -9,14 +9,12 @@ on from the plan; until then nobody writes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.model import Action, Instant, State
-from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.rollback_metadata import (
     InstantInfo,
@@ -26,7 +24,7 @@ from hudi_assets.engine.timeline.rollback_metadata import (
     encode_restore_metadata,
     encode_restore_plan,
 )
-from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.rollback import RollbackExecutor
 from hudi_assets.engine.transaction.rollback_plan import (
     files_of_slice,
@@ -63,44 +61,41 @@ def plan_restore(state: TableState, savepoint: str) -> RestorePlan:
 
 @dataclass(frozen=True)
 class RestoreExecutor:
-    """Publishes and executes restores of one table. The caller holds the locks. `read` reads the table anew."""
+    """Publishes and executes restores of one table. The caller holds the locks."""
 
-    storage: Storage
-    layout: Layout
-    publisher: Publisher
-    read: Callable[[], TableState]
+    table: OpenTable
 
     def publish(self, plan: RestorePlan) -> str:
-        instant = self.publisher.new_instant(self.read().timeline)
-        path = self.layout.instant_path(instant, Action.RESTORE, State.REQUESTED)
-        self.storage.create(path, encode_restore_plan(plan))
+        instant = self.table.publisher.new_instant(self.table.read().timeline)
+        path = self.table.layout.instant_path(instant, Action.RESTORE, State.REQUESTED)
+        self.table.storage.create(path, encode_restore_plan(plan))
         return instant
 
     def execute(self, instant: str, plan: RestorePlan) -> RestoreResult:
         """Do what a published plan says, from wherever an earlier attempt stopped."""
         started = time.monotonic()
-        inflight = self.layout.instant_path(instant, Action.RESTORE, State.INFLIGHT)
-        if not self.storage.exists(inflight):
-            self.storage.create(inflight, b"")
+        inflight = self.table.layout.instant_path(instant, Action.RESTORE, State.INFLIGHT)
+        if not self.table.storage.exists(inflight):
+            self.table.storage.create(inflight, b"")
         for one in plan.instants:
             self._roll_back(one)
-        state = self.read()
+        state = self.table.read()
         rollbacks = [i for i in state.timeline.completed(Action.ROLLBACK) if i.timestamp > plan.savepoint]
         taken_ms = round((time.monotonic() - started) * 1000)
         metadata = encode_restore_metadata(instant, plan, self._done(plan, rollbacks), taken_ms)
-        self.publisher.complete(instant, Action.RESTORE, metadata)
+        self.table.publisher.complete(instant, Action.RESTORE, metadata)
         for rollback in rollbacks:
             self._forget(rollback)
         return RestoreResult(plan.savepoint, instant, tuple(one.timestamp for one in plan.instants))
 
     def _roll_back(self, one: InstantInfo) -> None:
         """Roll one instant back, if an earlier attempt has not."""
-        state = self.read()
+        state = self.table.read()
         found = [i for i in state.timeline.instants if i.timestamp == one.timestamp and i.action in RESTORED]
         if not found:
             return
         target = found[0]
-        executor = RollbackExecutor(self.storage, self.layout, self.publisher)
+        executor = RollbackExecutor(self.table)
         if target.action is Action.COMPACTION and not target.is_completed:
             self._withdraw(executor, state, target)
             return
@@ -123,24 +118,24 @@ class RestoreExecutor:
         wanted = {one.timestamp for one in plan.instants}
         done: dict[str, Mapping[str, Any]] = {}
         for rollback in rollbacks:
-            path = f"{self.layout.timeline_folder}/{rollback.file_name}"
-            record = decode_rollback_metadata(self.storage.read(path), f"{self.storage.base}: {path}")
+            path = f"{self.table.layout.timeline_folder}/{rollback.file_name}"
+            record = decode_rollback_metadata(self.table.storage.read(path), f"{self.table.path}: {path}")
             done |= {timestamp: record for timestamp in record["commitsRollback"] if timestamp in wanted}
         return done
 
     def _forget(self, rollback: Instant) -> None:
         # The completed file last: without it a rollback counts as pending.
         for state in (State.REQUESTED, State.INFLIGHT):
-            self.storage.delete(self.layout.instant_path(rollback.timestamp, Action.ROLLBACK, state))
-        self.storage.delete(f"{self.layout.timeline_folder}/{rollback.file_name}")
+            self.table.storage.delete(self.table.layout.instant_path(rollback.timestamp, Action.ROLLBACK, state))
+        self.table.storage.delete(f"{self.table.layout.timeline_folder}/{rollback.file_name}")
 
 
-def finish_restores(state: TableState, publisher: Publisher, read: Callable[[], TableState]) -> tuple[str, ...]:
+def finish_restores(table: OpenTable, state: TableState) -> tuple[str, ...]:
     """Go on with a restore of ours that a crash left; what was done, a sentence each.
 
     Raises `Conflict` for another engine's: the table is in between, and only that engine knows how to go on.
     """
-    executor = RestoreExecutor(state.storage, state.layout, publisher, read)
+    executor = RestoreExecutor(table)
     done = []
     for instant in state.timeline.pending(Action.RESTORE):
         path = state.layout.instant_path(instant.timestamp, Action.RESTORE, State.REQUESTED)

@@ -15,8 +15,6 @@ from hudi_assets.engine.errors import Conflict, CorruptTable
 from hudi_assets.engine.event_time.table_times import SUMMARIES
 from hudi_assets.engine.format.log_file.codec import encode_rollback_block, read_headers
 from hudi_assets.engine.model import Action, Instant, LogFile, State
-from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
@@ -29,7 +27,7 @@ from hudi_assets.engine.timeline.rollback_metadata import (
     encode_rollback_plan,
     rollback_record,
 )
-from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.open_table import OpenTable
 
 _TOKEN = "1-0-1"  # Hudi's own for rollback blocks (HoodieLogFormat.UNKNOWN_WRITE_TOKEN)
 
@@ -53,39 +51,37 @@ class RollbackResult:
 class RollbackExecutor:
     """Publishes and executes rollbacks of one table. The caller holds the locks."""
 
-    storage: Storage
-    layout: Layout
-    publisher: Publisher
+    table: OpenTable
 
     def publish(self, state: TableState, plan: RollbackPlan) -> str:
         """Make the plan visible; the rollback's instant."""
-        instant = self.publisher.new_instant(state.timeline)
-        path = self.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
-        self.storage.create(path, encode_rollback_plan(plan, self.storage.uri))
+        instant = self.table.publisher.new_instant(state.timeline)
+        path = self.table.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
+        self.table.storage.create(path, encode_rollback_plan(plan, self.table.storage.uri))
         return instant
 
     def read_plan(self, instant: str) -> RollbackPlan:
-        path = self.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
+        path = self.table.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
         try:
-            return decode_rollback_plan(self.storage.read(path), f"{self.storage.base}: {path}")
+            return decode_rollback_plan(self.table.storage.read(path), f"{self.table.path}: {path}")
         except FileNotFoundError:
-            raise CorruptTable("A rollback has no plan.", where=f"{self.storage.base}: {path}") from None
+            raise CorruptTable("A rollback has no plan.", where=f"{self.table.path}: {path}") from None
 
     def execute(self, instant: str, plan: RollbackPlan) -> RollbackResult:
         """Do what a published plan says, from wherever an earlier attempt stopped."""
         started = time.monotonic()
         target = plan.target
-        self._create_once(self.layout.instant_path(instant, Action.ROLLBACK, State.INFLIGHT), b"")
+        self._create_once(self.table.layout.instant_path(instant, Action.ROLLBACK, State.INFLIGHT), b"")
         self._revert_to_inflight(plan)
         # What was scanned is remembered by name and size, and a name may come again.
-        self.storage.delete(SUMMARIES)
+        self.table.storage.delete(SUMMARIES)
         self._forget(plan)
         blocks = self._take_out(instant, plan)
         self._record_blocks(instant, blocks)
         taken_ms = round((time.monotonic() - started) * 1000)
-        record = rollback_record(instant, plan, blocks, taken_ms, self.storage.uri)
-        self.publisher.complete_once(instant, Action.ROLLBACK, encode_rollback_metadata(record))
-        self.publisher.forget_markers(target.timestamp)
+        record = rollback_record(instant, plan, blocks, taken_ms, self.table.storage.uri)
+        self.table.publisher.complete_once(instant, Action.ROLLBACK, encode_rollback_metadata(record))
+        self.table.publisher.forget_markers(target.timestamp)
         return RollbackResult(
             instant=target.timestamp,
             action=target.action,
@@ -96,20 +92,22 @@ class RollbackExecutor:
         )
 
     def _create_once(self, path: str, data: bytes) -> None:
-        if not self.storage.exists(path):
-            self.storage.create(path, data)
+        if not self.table.storage.exists(path):
+            self.table.storage.create(path, data)
 
     def _revert_to_inflight(self, plan: RollbackPlan) -> None:
         """Hide a completed instant from every reader; its inflight file stays until its files are gone."""
         action = _timeline_action(plan.target.action)
-        completed = self.publisher.completed_path(self.publisher.read_timeline(), plan.target.timestamp, action)
+        completed = self.table.publisher.completed_path(
+            self.table.publisher.read_timeline(), plan.target.timestamp, action
+        )
         if completed is not None:
-            self._create_once(self.layout.instant_path(plan.target.timestamp, action, State.INFLIGHT), b"")
-            self.storage.delete(completed)
+            self._create_once(self.table.layout.instant_path(plan.target.timestamp, action, State.INFLIGHT), b"")
+            self.table.storage.delete(completed)
 
     def _forget(self, plan: RollbackPlan) -> None:
         """Take the target out of the metadata table while it is pending: later, what it lists would count."""
-        table = self.publisher.metadata_table
+        table = self.table.publisher.metadata_table
         if table is not None:
             # The links of a compaction's plan go with the plan, not before it.
             keeps = plan.target.action == Action.COMMIT
@@ -117,14 +115,14 @@ class RollbackExecutor:
 
     def _record_blocks(self, instant: str, blocks: Mapping[str, Mapping[str, int]]) -> None:
         """Log files with rollback blocks are listed beyond the rollback's own time on the timeline."""
-        table = self.publisher.metadata_table
+        table = self.table.publisher.metadata_table
         if table is not None and blocks:
             named = {p: {path.rsplit("/", 1)[-1]: size for path, size in f.items()} for p, f in blocks.items()}
             table.show(instant, named)
 
     def _take_out(self, instant: str, plan: RollbackPlan) -> Mapping[str, Mapping[str, int]]:
         """Remove files and blocks, then the target's timeline files; the rollback blocks written, by partition."""
-        target, path = plan.target, self.layout.instant_path
+        target, path = plan.target, self.table.layout.instant_path
         if target.action == Action.COMMIT:
             # A compaction whose base files are gone is pending again, and right; then its plan goes, links last.
             logs = [file for file in plan.files if _is_log(file)]
@@ -136,12 +134,12 @@ class RollbackExecutor:
         # A compaction goes back to requested: whoever executes it next finds plan and links as they were.
         states = (State.INFLIGHT,) if target.action == Action.COMPACTION else (State.INFLIGHT, State.REQUESTED)
         for state in states:
-            self.storage.delete(path(target.timestamp, _timeline_action(target.action), state))
+            self.table.storage.delete(path(target.timestamp, _timeline_action(target.action), state))
         return blocks
 
     def _delete(self, files: Iterable[str]) -> None:
         for file in files:
-            self.storage.delete(file)
+            self.table.storage.delete(file)
 
     # -- rollback blocks --------------------------------------------------------------------------
 
@@ -160,20 +158,20 @@ class RollbackExecutor:
             if self._takes_back(log, instant, target):
                 return log.path, log.size
         version = max((log.version for log in logs), default=0) + 1
-        name = self.layout.log_file_name(request.file_id, request.base_instant, version, _TOKEN)
+        name = self.table.layout.log_file_name(request.file_id, request.base_instant, version, _TOKEN)
         path = f"{request.partition}/{name}" if request.partition else name
         block = encode_rollback_block(instant, target)
-        self.storage.create(path, block)
+        self.table.storage.create(path, block)
         return path, len(block)
 
     def _slice_logs(self, request: RollbackRequest) -> Iterator[LogFile]:
-        for file in self.storage.list_files(request.partition):
-            log = self.layout.parse_log_file(file, request.partition)
+        for file in self.table.storage.list_files(request.partition):
+            log = self.table.layout.parse_log_file(file, request.partition)
             if log and (log.file_id, log.base_instant) == (request.file_id, request.base_instant):
                 yield log
 
     def _takes_back(self, log: LogFile, instant: str, target: str) -> bool:
-        blocks = read_headers(lambda offset, n: self.storage.read_at(log.path, offset, n), log.size)
+        blocks = read_headers(lambda offset, n: self.table.storage.read_at(log.path, offset, n), log.size)
         return any(
             b.command is not None and (b.instant_time, b.target_instant_time) == (instant, target) for b in blocks
         )
@@ -189,37 +187,37 @@ class RollbackExecutor:
         from moving the timeline's start past them. What a crash leaves, `recover` removes as it removes an
         unpublished plan.
         """
-        if self.layout.carries_logs_over:
+        if self.table.layout.carries_logs_over:
             guard = self._guard(instant)
             self._delete_plan(instant)
             self._delete_listed(links)
-            self.publisher.withdraw_guard(guard)
+            self.table.publisher.withdraw_guard(guard)
         else:
             self._delete_listed(links)
             self._delete_plan(instant)
-        self.publisher.forget_markers(instant)
+        self.table.publisher.forget_markers(instant)
 
     def _delete_plan(self, instant: str) -> None:
         for state in (State.INFLIGHT, State.REQUESTED):
-            self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, state))
+            self.table.storage.delete(self.table.layout.instant_path(instant, Action.COMPACTION, state))
 
     def _delete_listed(self, links: Iterable[str]) -> None:
         """Delete files that the metadata table, where there is one, lists."""
         named = list(links)
-        if (metadata_table := self.publisher.metadata_table) is not None:
+        if (metadata_table := self.table.publisher.metadata_table) is not None:
             metadata_table.forget(named)
         self._delete(named)
 
     def _guard(self, instant: str) -> str:
         """Publish the guard of an instant just before it, or find the one that a crash left."""
-        names = (file.name for file in self.storage.list_files(self.layout.timeline_folder))
-        taken = {i.timestamp: i for i in map(self.layout.parse_instant, names) if i is not None}
+        names = (file.name for file in self.table.storage.list_files(self.table.layout.timeline_folder))
+        taken = {i.timestamp: i for i in map(self.table.layout.parse_instant, names) if i is not None}
         # An instant of whole seconds sorts before every one within that second.
         guard = moved_instant(instant, -999 if len(instant) == 14 else 0)
         while True:
             guard = moved_instant(guard, -1)
             if guard not in taken:
-                self.publisher.publish_guard(guard, instant)
+                self.table.publisher.publish_guard(guard, instant)
                 return guard
             if self._guards(taken[guard], instant):
                 return guard
@@ -227,17 +225,17 @@ class RollbackExecutor:
     def _guards(self, found: Instant, instant: str) -> bool:
         if found.action is not Action.COMPACTION or found.state is not State.REQUESTED:
             return False
-        path = self.layout.instant_path(found.timestamp, Action.COMPACTION, State.REQUESTED)
-        plan = decode_plan(found.timestamp, self.storage.read(path), f"{self.storage.base}: {path}")
+        path = self.table.layout.instant_path(found.timestamp, Action.COMPACTION, State.REQUESTED)
+        plan = decode_plan(found.timestamp, self.table.storage.read(path), f"{self.table.path}: {path}")
         return plan.extra_metadata.get(GUARDED) == instant
 
 
-def finish_rollbacks(state: TableState, publisher: Publisher) -> tuple[str, ...]:
+def finish_rollbacks(table: OpenTable, state: TableState) -> tuple[str, ...]:
     """Finish the rollbacks of ours that a crash left; what was done, a sentence each.
 
     Raises `Conflict` for another engine's: its plan may name files that a write of ours would make anew.
     """
-    executor = RollbackExecutor(state.storage, state.layout, publisher)
+    executor = RollbackExecutor(table)
     done = []
     for instant in state.timeline.pending(Action.ROLLBACK):
         plan = executor.read_plan(instant.timestamp)

@@ -19,15 +19,12 @@ from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Compaction
 from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
 from hudi_assets.engine.table.layout.names import log_version
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.metadata.policy import switch_off
-from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import publish
@@ -36,10 +33,10 @@ from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
-from hudi_assets.engine.transaction.lock import EXECUTE, table_lock, write_lock
+from hudi_assets.engine.transaction.lock import EXECUTE, table_lock
+from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
-from hudi_assets.engine.transaction.publish import Publisher
-from hudi_assets.engine.transaction.recover import clean_up
+from hudi_assets.engine.transaction.transaction import transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,53 +49,47 @@ _COMMIT_WAIT_S = 600.0
 class CompactionExecutor:
     """Executes the compactions of one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
-
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+    table: OpenTable
 
     def execute(self, session: SparkSession, instant: str) -> CompactionResult:
         started = time.monotonic()
-        self.storage.check_writable()
+        self.table.storage.check_writable()
         action = f"executes compaction {instant}"
         with ExitStack() as held:
-            held.enter_context(table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
+            held.enter_context(table_lock(self.table.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
             # Not between a planner's publishing and its second look, which may withdraw the plan.
-            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
-                state = self._state()
-                state.refuse_other_zone()
+            with transaction(self.table, action, recovers=False) as tx:
+                state = tx.read()
                 if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
                     # What a crash left is finished first: it may take this very plan back.
-                    clean_up(self.storage, self.layout, self.publisher, state)
-                    state = self._state()
+                    tx.recover()
+                    state = tx.read()
                 plan = self._pending_plan(state, instant)
                 refuse_stragglers(state, plan)
                 refuse_missing_inputs(state, plan)
-                refuse_other_executor(self.storage, self.layout, self.config, instant)
-                held.enter_context(Heartbeats.of(self.storage, self.config, self.publisher.now_ms).beating(instant))
-                untrue = check_metadata_table(self.storage, self.config, self.layout)
-                switch_off(self.storage, (*untrue, *check_room(state, plan)))
+                refuse_other_executor(self.table.storage, self.table.layout, self.table.config, instant)
+                held.enter_context(
+                    Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms).beating(instant)
+                )
+                untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
+                switch_off(self.table.storage, (*untrue, *check_room(state, plan)))
                 self._begin(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan)
             self._delete_residue_logs(plan)
-            self.publisher.forget_markers(instant)
+            self.table.publisher.forget_markers(instant)
             executed = self._run(session, state, plan)
             self._verify_carried_over(plan)
-            shared = self.config.writers == "locked" or self.publisher.metadata_table is not None
-            if shared or self.layout.has_completion_times:
+            shared = self.table.config.writers == "locked" or self.table.publisher.metadata_table is not None
+            if shared or self.table.layout.has_completion_times:
                 # Another engine commits under this lock; the metadata table takes one change at a time; and a
                 # completion time is later than every other one.
-                lock = write_lock(self.storage, self.config, wait_s=_COMMIT_WAIT_S, action=action)
-                held.enter_context(lock)
-            refuse_stragglers(self._state(), plan)
-            check_still_ours(self.storage, self.layout, instant, ())
+                held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
+            refuse_stragglers(self.table.read(), plan)
+            check_still_ours(self.table.storage, self.table.layout, instant, ())
             published: list[str] = []
-            publish(self.storage, instant, [file for done in executed for file in done.staged], published)
-            check_still_ours(self.storage, self.layout, instant, published)
+            publish(self.table.storage, instant, [file for done in executed for file in done.staged], published)
+            check_still_ours(self.table.storage, self.table.layout, instant, published)
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
@@ -108,41 +99,41 @@ class CompactionExecutor:
         )
 
     def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
-        if self.layout.carries_logs_over:
+        if self.table.layout.carries_logs_over:
             return tuple(e.result for e in executed)
         # What the plan left is in the new slice by itself: it is counted there.
-        left = {(s.partition, s.file_id): len(s.log_files) for s in self._state().view.latest}
+        left = {(s.partition, s.file_id): len(s.log_files) for s in self.table.read().view.latest}
         results = (e.result for e in executed)
         return tuple(replace(r, logs_remaining=left.get((r.partition, r.file_id), 0)) for r in results)
 
     def _begin(self, instant: str) -> None:
-        if begun_by_us(self.storage, self.layout, instant) is False:
+        if begun_by_us(self.table.storage, self.table.layout, instant) is False:
             # A dead attempt of another engine, as its owner says.
-            self.storage.delete(self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
-        self.publisher.begin_compaction(instant)
+            self.table.storage.delete(self.table.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
+        self.table.publisher.begin_compaction(instant)
 
     def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
         try:
-            self.publisher.commit_compaction(instant, metadata)
+            self.table.publisher.commit_compaction(instant, metadata)
         except Conflict:
             # Another engine executed the plan first: our base files must not stand beside its own.
-            state = self._state()
+            state = self.table.read()
             winner = [state.commit(i) for i in state.timeline.completed(Action.COMMIT) if i.timestamp == instant]
             named = {stat.path for commit in winner for stat in commit.stats}
             written = {file.path for done in executed for file in done.staged}
             for path in written - named if winner else ():
-                self.storage.delete(path)
+                self.table.storage.delete(path)
             raise
 
     def _pending_plan(self, state: TableState, instant: str) -> Plan:
         if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
-            raise InvalidInput("This compaction is completed already.", where=f"{self.storage.base} {instant}")
+            raise InvalidInput("This compaction is completed already.", where=f"{self.table.path} {instant}")
         plan = next((p for p in state.executable_plans if p.instant == instant), None)
         if plan is None:
             pending = ", ".join(p.instant for p in state.executable_plans) or "none"
             raise InvalidInput(
                 "No compaction is pending at this instant.",
-                where=f"{self.storage.base} {instant}",
+                where=f"{self.table.path} {instant}",
                 hint=f"Pending: {pending}.",
             )
         self._check_event_time(state, plan)
@@ -155,7 +146,7 @@ class CompactionExecutor:
             problem = TableTimes(state).unit.problem or f"these settings by {TableTimes(state).tag}"
             raise InvalidInput(
                 f"The plan goes by the event times of {planned}, but {problem}.",
-                where=f"{self.storage.base} {plan.instant}",
+                where=f"{self.table.path} {plan.instant}",
                 hint="Execute it with the event-time field and unit that it was planned with.",
             )
 
@@ -164,13 +155,13 @@ class CompactionExecutor:
         past = state.in_schema_of(plan.instant)
         spec = CompactionSpec(
             reader=slice_reader(past),
-            layout=self.layout,
+            layout=self.table.layout,
             instant=plan.instant,
             avro_schema=past.avro_schema_with_meta,
             residue=self._residue(state, plan),
             bloom=bloom_filter_of(state),
-            memory=self.config.compaction.memory,
-            parquet=self.config.parquet,
+            memory=self.table.config.compaction.memory,
+            parquet=self.table.config.parquet,
         )
         return spark.run_tasks(session, functools.partial(execute_operation, spec), plan.operations)
 
@@ -188,13 +179,13 @@ class CompactionExecutor:
             if low < math.inf:
                 lowest[op.partition, op.file_id] = None if low == -math.inf else int(low)
         return ResidueSpec(
-            layout=self.layout,
+            layout=self.table.layout,
             instant=plan.instant,
             avro_schema=state.in_schema_of(plan.instant).avro_schema_with_meta,
             column=column,
             unit=unit,
-            by_event_time=self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
-            block_format=self.config.log_block_format,
+            by_event_time=self.table.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            block_format=self.table.config.log_block_format,
             split_at=plan.threshold if EXACT_SPLIT in plan.extra_metadata else None,
             lowest=lowest,
         )
@@ -203,24 +194,24 @@ class CompactionExecutor:
         """Residue logs that an earlier execution published at this instant."""
         if RESIDUE in plan.extra_metadata:
             for op in plan.operations:
-                self.storage.delete(residue_path(self.layout, op, plan.instant))
+                self.table.storage.delete(residue_path(self.table.layout, op, plan.instant))
 
     def _delete_base_files(self, plan: Plan) -> None:
         """Base files that an earlier execution published at this instant."""
         groups = {(op.partition, op.file_id) for op in plan.operations}
         for partition in {op.partition for op in plan.operations}:
-            for file in self.storage.list_files(partition):
-                base = self.layout.parse_base_file(file, partition)
+            for file in self.table.storage.list_files(partition):
+                base = self.table.layout.parse_base_file(file, partition)
                 if base and base.instant == plan.instant and (partition, base.file_id) in groups:
-                    self.storage.delete(base.path)
+                    self.table.storage.delete(base.path)
 
     def _verify_carried_over(self, plan: Plan) -> None:
         for op in plan.operations:
             for carried in op.carried_over:
-                if not self.storage.exists(carried.link):
+                if not self.table.storage.exists(carried.link):
                     raise CorruptTable(
                         "A carried-over log file is gone; without it rows would be lost.",
-                        where=f"{self.storage.base}: {carried.link}",
+                        where=f"{self.table.path}: {carried.link}",
                         hint=f"Link it to {carried.made_from} again, then execute the plan again.",
                     )
 
@@ -251,7 +242,7 @@ class CompactionExecutor:
                         partition=op.partition,
                         file_id=op.file_id,
                         prev_commit=op.base_instant,
-                        size=self.storage.size(carried.link),
+                        size=self.table.storage.size(carried.link),
                         num_deletes=(summary.deletes or 0) if summary else 0,
                         min_event_time=summary.min_event_time if summary else None,
                         max_event_time=summary.max_event_time if summary else None,

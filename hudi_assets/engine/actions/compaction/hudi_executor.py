@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, CompactionResult, OperationResult, Plan
 from hudi_assets.engine.spark.java_classes import jvm_offset_ms
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.timeline.zone.zone import offset_text, zone_of
-from hudi_assets.engine.transaction.lock import EXECUTE, table_lock, write_lock
-from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.lock import EXECUTE, table_lock
+from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.transaction import transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,35 +77,28 @@ def check_hudi_executes(config: TableConfig, layout: Layout, plan: Plan | None, 
 class HudiExecutor:
     """Has Apache Hudi execute the compactions of one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
+    table: OpenTable
 
     def execute(self, session: SparkSession, instant: str) -> CompactionResult:
         """Execute the plan of `instant`. Raises `EnvironmentProblem` for a session without Hudi."""
         started = time.monotonic()
-        where = f"{self.storage.base} {instant}"
-        check_hudi_executes(self.config, self.layout, None, where)
+        where = f"{self.table.path} {instant}"
+        check_hudi_executes(self.table.config, self.table.layout, None, where)
         check_session(session)
-        check_jvm_zone(session, self.config, self.publisher.now_ms(), where)
+        check_jvm_zone(session, self.table.config, self.table.now_ms(), where)
         action = f"has Apache Hudi execute compaction {instant}"
-        with table_lock(self.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
+        with table_lock(self.table.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
             # Not between a planner's publishing and its second look, which may withdraw the plan.
-            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action):
-                state = self._state()
-                state.refuse_other_zone()
+            with transaction(self.table, action, recovers=False) as tx:
+                state = tx.read()
                 plan = _pending(state, instant, where)
-                check_hudi_executes(self.config, self.layout, plan, where)
+                check_hudi_executes(self.table.config, self.table.layout, plan, where)
             self._run(session, instant)
             return self._result(plan, time.monotonic() - started)
 
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
-
     def _run(self, session: SparkSession, instant: str) -> None:
-        options = ",".join(f"{key}={value}" for key, value in hudi_options(self.config).items())
-        path = self.storage.base
+        options = ",".join(f"{key}={value}" for key, value in hudi_options(self.table.config).items())
+        path = self.table.path
         for text in (path, options):
             if "'" in text or "\\" in text:
                 raise InvalidInput(f"{text!r} cannot be given to Hudi's procedure: it has a quote or backslash.")
@@ -114,12 +107,12 @@ class HudiExecutor:
         ).collect()
 
     def _result(self, plan: Plan, seconds: float) -> CompactionResult:
-        state = self._state()
+        state = self.table.read()
         done = next((i for i in state.timeline.completed(Action.COMMIT) if i.timestamp == plan.instant), None)
         if done is None:
             raise Conflict(
                 "Apache Hudi has not completed the compaction.",
-                where=f"{self.storage.base} {plan.instant}",
+                where=f"{self.table.path} {plan.instant}",
                 hint="Its own log says why. The plan is still pending: execute it again.",
             )
         stats = {(stat.partition, stat.file_id): stat for stat in state.commit(done).stats}

@@ -28,23 +28,19 @@ from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.gc_pause import no_collecting
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan
 from hudi_assets.engine.model.units import EventTimeUnit, Latency
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table import index as table_index
 from hudi_assets.engine.table.files.base_times import BaseTimes
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.origins import origin_of
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.metadata.policy import switch_off
-from hudi_assets.engine.table.settings.config import HUDI, WRITERS, TableConfig
+from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WRITER
 from hudi_assets.engine.timeline.instants import local_date, moved_instant
-from hudi_assets.engine.transaction.lock import write_lock
-from hudi_assets.engine.transaction.publish import Publisher
-from hudi_assets.engine.transaction.recover import clean_up
+from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.transaction import refuse_unstated_writers, transaction
 
-_LOCK_WAIT_S = 30.0
 _GAP_WAIT_S = 20.0
 _GAP_POLL_S = 0.02
 
@@ -53,13 +49,7 @@ _GAP_POLL_S = 0.02
 class CompactionPlanner:
     """Plans the compactions of one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
-
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+    table: OpenTable
 
     def due(self, state: TableState, threshold: int | None, latency: Latency | None = None) -> Plan | NoPlan:
         """What `plan` would choose, as the table stood when `state` was read; nothing is published."""
@@ -72,52 +62,44 @@ class CompactionPlanner:
         `latency`: this call's data latency, in place of the table's own.
         """
         self._check()
-        self.storage.check_writable()
+        self.table.storage.check_writable()
         give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
         while True:
             self._await_gap(give_up)
             chosen = self._plan_now(threshold, latency)
-            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self._state().timeline) is not None
+            busy = isinstance(chosen, NoPlan) and triggers.beside_write(self.table.read().timeline) is not None
             if not busy or time.monotonic() > give_up:
                 return chosen
 
     def _check(self) -> None:
         """Refuse what no look at the table's files can make right."""
-        refuse_links_beside_others(self.config, self.layout, self.storage.base)
-        if self.config.writers is None and self.layout.carries_logs_over:
-            raise InvalidInput(
-                "Nothing says how other engines write this table.",
-                where=self.storage.base,
-                hint=f"State it: {WRITERS}=stopped (nobody writes meanwhile) or locked (every writer takes "
-                "the table's lock); on the command line --writers.",
-            )
-        if self.config.executor == HUDI:
-            check_hudi_executes(self.config, self.layout, None, self.storage.base)
+        refuse_links_beside_others(self.table.config, self.table.layout, self.table.path)
+        if self.table.layout.carries_logs_over:
+            refuse_unstated_writers(self.table.config, self.table.path)
+        if self.table.config.executor == HUDI:
+            check_hudi_executes(self.table.config, self.table.layout, None, self.table.path)
 
     @property
     def _waits_for_gaps(self) -> bool:
         """Beside locked writers of version 6: a plan stands beside no unfinished write, and one may always be there."""
-        return self.layout.carries_logs_over and self.config.writers == "locked"
+        return self.table.layout.carries_logs_over and self.table.config.writers == "locked"
 
     def _await_gap(self, give_up: float) -> None:
         """Wait, without any lock, for a moment at which no write is unfinished: a busy writer has short ones."""
-        while triggers.beside_write(self._state().timeline) is not None and time.monotonic() < give_up:
+        while triggers.beside_write(self.table.read().timeline) is not None and time.monotonic() < give_up:
             time.sleep(_GAP_POLL_S)
 
     def _plan_now(self, threshold: int | None, latency: Latency | None) -> Plan | NoPlan:
-        with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action="plans a compaction") as held:
-            state = self._state()
-            clean_up(self.storage, self.layout, self.publisher, state)
-            state = self._state()
+        with transaction(self.table, "plans a compaction") as tx:
+            state = tx.read()
             chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
-                refuse_short_query_time(chosen, self.storage.base)
-                self.publisher.wait_for(chosen.instant)
+                refuse_short_query_time(chosen, self.table.path)
+                self.table.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
-                held.check()
-                untrue = check_metadata_table(self.storage, self.config, self.layout)
-                switch_off(self.storage, (*untrue, *check_room(state, chosen)))
-                self.publisher.publish_plan(chosen, guard or None, self.config.carry_over, still_alone)
+                untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
+                switch_off(self.table.storage, (*untrue, *check_room(state, chosen)))
+                tx.publisher.publish_plan(chosen, guard or None, self.table.config.carry_over, still_alone)
             return chosen
 
     def _choose(
@@ -129,33 +111,34 @@ class CompactionPlanner:
         """
         state.refuse_other_zone()
         refuse_missing(state)
-        settings = self.config.compaction
+        config, layout = self.table.config, self.table.layout
+        settings = config.compaction
         # Refuses a missing or mistyped field before anything else.
         unit = None
         if settings.by_event_time or settings.due_by_event_time:
             unit = TableTimes(state).column[1]
             if (doubt := TableTimes(state).doubt) is not None:
-                raise doubt.refusal(self.storage.base)
-        check_exact_split(self.config, unit if settings.by_event_time else None, self.layout, self.storage.base)
-        check_metadata_table(self.storage, self.config, self.layout)
+                raise doubt.refusal(self.table.path)
+        check_exact_split(config, unit if settings.by_event_time else None, layout, self.table.path)
+        check_metadata_table(self.table.storage, config, layout)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
-        writes = self.layout.carries_logs_over and not beside_writes
+        writes = layout.carries_logs_over and not beside_writes
         held = triggers.hold_back(state.timeline, ignore=state.guards, writes=writes)
         if held is not None:
             return held, ""
-        now = self.publisher.new_instant(state.timeline)
+        now = self.table.publisher.new_instant(state.timeline)
         after = moved_instant(now, 1)
-        not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=self.config.timezone)
+        not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=config.timezone)
         if not_due is not None:
             return not_due, ""
         placement: Placement = NewInstant(after)
-        if not self.layout.carries_logs_over:
+        if not layout.carries_logs_over:
             placement = past_instant(state.timeline, state.completion_of)
         # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
         extra = {}
         if settings.by_event_time:
-            extra = {EVENT_TIME: TableTimes(state).tag, **plan_marks(self.config, self.layout)}
+            extra = {EVENT_TIME: TableTimes(state).tag, **plan_marks(config, layout)}
         view, wanted = state.view, self._strategy(state, threshold, latency)
         with no_collecting(len(state.remaining_logs)):
             chosen = strategy.plan(
@@ -164,7 +147,7 @@ class CompactionPlanner:
                 placement=placement,
                 partitions=sorted(state.listing),
                 base_file_size=settings.base_file_size,
-                carry_over=functools.partial(self.layout.carry_over, original_of=functools.partial(origin_of, state)),
+                carry_over=functools.partial(layout.carry_over, original_of=functools.partial(origin_of, state)),
                 extra_metadata={WRITER: WRITER_NAME, **extra},
             )
         if isinstance(chosen, Plan) and settings.due_by_event_time and threshold is not None:
@@ -173,14 +156,14 @@ class CompactionPlanner:
             asked_for = threshold if settings.by_event_time else None
             chosen = replace(settled_with_others(state, chosen), asked_for=asked_for)
             check_room(state, chosen)
-        return chosen, now if self.layout.carries_logs_over else ""
+        return chosen, now if layout.carries_logs_over else ""
 
     def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
-        settings = self.config.compaction
+        settings = self.table.config.compaction
         if not settings.by_event_time:
-            return hudi_strategy(settings, local_date(state.now_ms, self.config.timezone))
+            return hudi_strategy(settings, local_date(state.now_ms, self.table.config.timezone))
         if threshold is None:
-            raise InvalidInput("An event-time compaction needs a threshold.", where=self.storage.base)
+            raise InvalidInput("An event-time compaction needs a threshold.", where=self.table.path)
         return self._event_time_strategy(state, threshold, latency)
 
     def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:
@@ -189,22 +172,22 @@ class CompactionPlanner:
             threshold,
             bounded_summaries(state, latency),
             # Text in ISO form does not sort as the times do.
-            self.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
-            self.config.compaction.io_bound,
-            self.config.compaction.partition_bound,
-            self.config.merging.mode,
-            keeps_tombstones(self.config, self.layout),
-            self.config.merging.exact_split,
+            self.table.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            self.table.config.compaction.io_bound,
+            self.table.config.compaction.partition_bound,
+            self.table.config.merging.mode,
+            keeps_tombstones(self.table.config, self.table.layout),
+            self.table.config.merging.exact_split,
             not table_index.has_bucket_index(state),
-            BaseTimes(self.storage, column, unit).highest,
+            BaseTimes(self.table.storage, column, unit).highest,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
         """What each possible threshold would cost; empty where one of Hudi's strategies plans."""
-        if not self.config.compaction.by_event_time:
+        if not self.table.config.compaction.by_event_time:
             return ()
         latency = data_latency_ms(state)
-        learned = self.config.data_latency_auto
+        learned = self.table.config.data_latency_auto
         known = watermark(state.now_ms, state.oldest_unfinished_ms, latency)
 
         def watermark_of(claimed: int) -> int | None:
@@ -214,7 +197,7 @@ class CompactionPlanner:
         return cost_curve(
             state.view,
             self._event_time_strategy(state, NO_THRESHOLD),
-            base_file_size=self.config.compaction.base_file_size,
+            base_file_size=self.table.config.compaction.base_file_size,
             now_ms=state.now_ms,
             watermark_of=watermark_of,
             points=points,
@@ -222,7 +205,7 @@ class CompactionPlanner:
 
     def _still_alone(self, plan: Plan) -> str | None:
         """Look again after publishing: has another service or write appeared beside the plan?"""
-        state = self._state()
+        state = self.table.read()
         timeline, own = state.timeline, state.guards | {plan.instant}
         others = [i for i in timeline.pending_services if i.timestamp not in own]
         if others:
@@ -230,8 +213,8 @@ class CompactionPlanner:
         # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
         # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
         older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
-        if not self.layout.carries_logs_over and timeline.start is not None and plan.instant < timeline.start:
+        if not self.table.layout.carries_logs_over and timeline.start is not None and plan.instant < timeline.start:
             return f"the active timeline begins at {timeline.start} by now: instants before it were archived"
-        if older and self.config.writers != "locked":
+        if older and self.table.config.writers != "locked":
             return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
         return None

@@ -27,25 +27,21 @@ from hudi_assets.engine.event_time.table_times import TableTimes, archived_batch
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table import schema_evolution as evolution
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.index import bloom_filter_of, looks_keys_up, refuse_writes
-from hudi_assets.engine.table.layout.seam import Layout
 from hudi_assets.engine.table.metadata.decimal_limits import Columns, tight_columns
 from hudi_assets.engine.table.metadata.policy import check_write as check_metadata_table
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.record_keys import bucket_ids, bucket_of
-from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.settings.key_generators import refuse_other_paths
 from hudi_assets.engine.table.state import META_COLUMNS, TableState
 from hudi_assets.engine.timeline.attempts import publish
 from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, CLOCK_TIME, EVENT_TIME, SCHEMA, WRITER, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import AFTER_RESIDUE, RESIDUE
 from hudi_assets.engine.transaction.heartbeat import Beat, Heartbeats
-from hudi_assets.engine.transaction.lock import HeldLock, write_lock
-from hudi_assets.engine.transaction.publish import Publisher
-from hudi_assets.engine.transaction.recover import clean_up
+from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.transaction import Transaction, transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,10 +56,7 @@ _Work = Callable[[WriteSpec, Iterator[pa.RecordBatch], str], list[Written]]
 class Writer:
     """Writes delta commits into one table."""
 
-    storage: Storage
-    config: TableConfig
-    layout: Layout
-    publisher: Publisher
+    table: OpenTable
     session: SparkSession
     freshness_of: Callable[[TableState], Freshness]
 
@@ -80,57 +73,54 @@ class Writer:
         return self._write(df, UPSERT, clock_ms, batch_id)
 
     def bulk_insert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
-        if self.config.merging.exact_split:
+        if self.table.config.merging.exact_split:
             raise InvalidInput(
                 "With exact split the read-optimized view holds no record above its threshold; a bulk insert would.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Upsert the rows, and compact.",
             )
         return self._write(df, BULK_INSERT, clock_ms, batch_id)
 
     def _write(self, df: DataFrame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
-        check_fields(spark.schema_of(df), self.config)
-        state = self._evolved(self._state(), spark.schema_of(df))
+        check_fields(spark.schema_of(df), self.table.config)
+        state = self._evolved(self.table.read(), spark.schema_of(df))
         data = state.data_schema
         by_value = evolution.by_value(spark.schema_of(df), data)
-        needed = {name for name in (self.config.ordering_field, self.config.event_time_field) if name}
+        needed = {name for name in (self.table.config.ordering_field, self.table.config.event_time_field) if name}
         needed |= {field.name for field in data if not field.nullable}
-        tight = tight_columns(self.storage, self.layout, state.timeline, data)
+        tight = tight_columns(self.table.storage, self.table.layout, state.timeline, data)
         return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id, tight)
 
     def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         given = spark.schema_of(df).names
-        for name in (*self.config.record_key, *self.config.partition_fields):
+        for name in (*self.table.config.record_key, *self.table.config.partition_fields):
             if name not in given:
-                raise InvalidInput(f"Deletes need column {name!r}.", where=self.storage.base)
-        ordering = self.config.ordering_field
-        wanted = (*self.config.record_key, *self.config.partition_fields)
+                raise InvalidInput(f"Deletes need column {name!r}.", where=self.table.path)
+        ordering = self.table.config.ordering_field
+        wanted = (*self.table.config.record_key, *self.table.config.partition_fields)
         df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
         self._check_types(df)
-        by_value = evolution.by_value(spark.schema_of(df), self._state().data_schema)
+        by_value = evolution.by_value(spark.schema_of(df), self.table.read().data_schema)
         return self._commit(df, [], by_value, DELETE, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
 
-    def _state(self) -> TableState:
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
-
     def _evolved(self, state: TableState, columns: pa.Schema) -> TableState:
         """The table with the schema that these rows give it; `InvalidInput`, by column, where they do not fit."""
-        config = self.config
+        config = self.table.config
         fixed = {*config.record_key, *config.partition_fields, config.ordering_field, config.event_time_field or ""}
         try:
             schema = evolution.evolve(state.avro_schema, columns, fixed)
         except InvalidInput as error:
-            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
+            raise InvalidInput(error.what, where=self.table.path, hint=error.hint) from error
         return state if schema == state.avro_schema else replace(state, evolved_schema=schema)
 
     def _check_types(self, df: DataFrame) -> None:
         try:
-            evolution.check_fits(spark.schema_of(df), self._state().data_schema)
+            evolution.check_fits(spark.schema_of(df), self.table.read().data_schema)
         except InvalidInput as error:
-            raise InvalidInput(error.what, where=self.storage.base, hint=error.hint) from error
+            raise InvalidInput(error.what, where=self.table.path, hint=error.hint) from error
 
     def _checked(self, counts: Iterable[RowCount]) -> RowCount:
         """What there is to write; `InvalidInput` where some lack a key, an ordering value, an event time …"""
@@ -138,38 +128,38 @@ class Writer:
         for fault, rows in total.faults.items():
             raise InvalidInput(
                 f"{rows} of {total.rows} rows have no {fault}.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Filter them out or fill them in; nothing was written.",
             )
         return total
 
     def _check_index(self, state: TableState) -> None:
         """Refuse to write where a key's bucket would not be the file group that holds it: rows would double."""
-        refuse_other_paths(self.config.key_generator, self.storage.base)
+        refuse_other_paths(self.table.config.key_generator, self.table.path)
         refuse_writes(state)
-        if looks_keys_up(self.config):
+        if looks_keys_up(self.table.config):
             return
         groups = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
-        if not self.config.buckets_given or not groups:
+        if not self.table.config.buckets_given or not groups:
             return
         # Nothing in the table states its bucket count: look at where its own rows are.
         first = groups[0]
         rows, _ = slice_reader(state).read(
             first.base_file.path if first.base_file else None, tuple(log.path for log in first.log_files)
         )
-        columns = [_chunk(rows.column(name)) for name in self.config.record_key]
-        buckets = bucket_ids(columns, self.config.buckets or 1, complex_keys=self.config.complex_keys)
+        columns = [_chunk(rows.column(name)) for name in self.table.config.record_key]
+        buckets = bucket_ids(columns, self.table.config.buckets or 1, complex_keys=self.table.config.complex_keys)
         if set(buckets.tolist()) - {bucket_of(first.file_id)}:
             raise InvalidInput(
-                f"With {self.config.buckets} buckets, rows of file group {first.file_id} belong elsewhere.",
-                where=self.storage.base,
+                f"With {self.table.config.buckets} buckets, rows of file group {first.file_id} belong elsewhere.",
+                where=self.table.path,
                 hint="Give hoodie.bucket.index.num.buckets as the table was written with.",
             )
 
     def _check_empty(self, state: TableState, groups: frozenset[tuple[str, int]]) -> None:
         """Refuse rows for a file group that holds some: one of a key would be in its base files twice."""
         slices = [slice_ for slice_ in state.view.latest if slice_.base_file or slice_.log_files]
-        if looks_keys_up(self.config):
+        if looks_keys_up(self.table.config):
             held = {slice_.partition for slice_ in slices}
             full = sorted(partition for partition, _ in groups if partition in held)
             where = f"partition {full[0]!r}" if full else ""
@@ -180,7 +170,7 @@ class Writer:
         if full:
             raise InvalidInput(
                 f"A bulk insert writes into empty file groups, and {where} holds rows ({len(full)} such).",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Upsert these rows: then those of a key that is there take the place of the old ones.",
             )
 
@@ -196,24 +186,24 @@ class Writer:
         batch_id: str | None,
         tight: Columns | None = None,
     ) -> CommitResult:
-        if self.config.buckets is None and not looks_keys_up(self.config):
+        if self.table.config.buckets is None and not looks_keys_up(self.table.config):
             raise InvalidInput(
                 "The table states no bucket count, so its index is unknown.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Write it with the engine that made it; or set hoodie.bucket.index.num.buckets, "
                 "or hoodie.index.type where it is SIMPLE or BLOOM.",
             )
-        if self.config.clock == "commit" and clock_ms is None:
-            raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.storage.base)
-        self._state().refuse_other_zone()
-        self.storage.check_writable()
-        packing = Packing(self.config, tuple(not_null), by_value, tight)
+        if self.table.config.clock == "commit" and clock_ms is None:
+            raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.table.path)
+        self.table.read().refuse_other_zone()
+        self.table.storage.check_writable()
+        packing = Packing(self.table.config, tuple(not_null), by_value, tight)
         columns = spark.schema_of(df)
         with exchange.packed(df, packing.pack) as rows_once:
             total = self._checked(rows_once.notes)
             action = f"writes a delta commit ({operation})"
-            with write_lock(self.storage, self.config, wait_s=_LOCK_WAIT_S, action=action) as held:
-                return self._locked_commit(rows_once, columns, total, operation, clock_ms, batch_id, held)
+            with transaction(self.table, action, wait_s=_LOCK_WAIT_S) as tx:
+                return self._locked_commit(rows_once, columns, total, operation, clock_ms, batch_id, tx)
 
     def _locked_commit(
         self,
@@ -223,10 +213,9 @@ class Writer:
         operation: str,
         clock_ms: int | None,
         batch_id: str | None,
-        held: HeldLock,
+        tx: Transaction,
     ) -> CommitResult:
-        clean_up(self.storage, self.layout, self.publisher, self._state())
-        state = self._state()
+        state = tx.read()
         done = self.committed_batches(state).get(batch_id) if batch_id is not None else None
         if done is not None or (total.rows == 0 and clock_ms is None):
             return CommitResult(done, 0, 0, 0, None, None)
@@ -237,26 +226,26 @@ class Writer:
         for other in (*state.timeline.inflight_writes, *replacing):
             raise Conflict(
                 f"{other.action} {other.timestamp} of another writer is unfinished.",
-                where=self.storage.base,
+                where=self.table.path,
                 hint="Wait for it, or let that writer roll it back.",
             )
         refuse_missing(state)
         self._check_index(state)
         if operation == BULK_INSERT:
             self._check_empty(state, total.groups)
-        switch_off(self.storage, check_metadata_table(self.storage, self.config, self.layout))
-        instant = self.publisher.new_instant(state.timeline)
+        switch_off(self.table.storage, check_metadata_table(self.table.storage, self.table.config, self.table.layout))
+        instant = self.table.publisher.new_instant(state.timeline)
         extra = {WRITER: WRITER_NAME}
-        heartbeats = Heartbeats.of(self.storage, self.config, self.publisher.now_ms)
+        heartbeats = Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms)
         with heartbeats.beating(instant) as beat:
-            self.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
+            self.table.publisher.begin_write(instant, CommitMetadata(operation, (), extra))
             published: list[str] = []
             try:
                 spec = self._spec(state, instant, clock_ms)
                 written = self._run(packed_rows, spec, self._work(state, operation)) if total.rows else []
-                self._still_ours(instant, beat, held)
-                publish(self.storage, instant, [w.staged for w in written], published)
-                self._still_ours(instant, beat, held)
+                self._still_ours(instant, beat, tx)
+                publish(self.table.storage, instant, [w.staged for w in written], published)
+                self._still_ours(instant, beat, tx)
             except BaseException as error:
                 self._abandon(instant, published, error)
                 raise
@@ -266,17 +255,17 @@ class Writer:
             if batch_id is not None:
                 extra[BATCH_ID] = batch_id
             stats = tuple(sorted((w.stat for w in written), key=lambda s: s.path))
-            self.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
+            self.table.publisher.commit_write(instant, CommitMetadata(operation, stats, extra))
         return _result(instant, written)
 
-    def _still_ours(self, instant: str, beat: Beat, held: HeldLock) -> None:
+    def _still_ours(self, instant: str, beat: Beat, tx: Transaction) -> None:
         """Raise `Conflict` where another engine took this process for dead and may have taken the write back."""
-        if self.config.writers == "locked":
-            held.check()
+        if self.table.config.writers == "locked":
+            tx.check()
             beat.check()
-        inflight = self.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
-        if not self.storage.exists(inflight):
-            raise Conflict("Another engine took this write back.", where=f"{self.storage.base} {instant}")
+        inflight = self.table.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+        if not self.table.storage.exists(inflight):
+            raise Conflict("Another engine took this write back.", where=f"{self.table.path} {instant}")
 
     def _spec(self, state: TableState, instant: str, clock_ms: int | None) -> WriteSpec:
         column, unit = TableTimes(state).column
@@ -284,9 +273,9 @@ class Writer:
         now = clock_ms if clock_ms is not None else freshness.computed_at
         latency = data_latency_ms(state)
         return WriteSpec(
-            storage=self.storage,
-            config=self.config,
-            layout=self.layout,
+            storage=self.table.storage,
+            config=self.table.config,
+            layout=self.table.layout,
             instant=instant,
             schema=state.schema,
             avro_schema=state.avro_schema_with_meta,
@@ -300,7 +289,7 @@ class Writer:
 
     def _work(self, state: TableState, operation: str) -> _Work:
         """What a worker does: where the index looks keys up, it finds them first."""
-        if looks_keys_up(self.config):
+        if looks_keys_up(self.table.config):
             lookup = lookup_of(state)
             found = write_found_deletes if operation == DELETE else write_found_rows
             return lambda spec, batches, token: found(spec, lookup, batches, token)
@@ -317,8 +306,8 @@ class Writer:
         """Take back an unfinished write, unless even that fails: then the next run does it."""
         try:
             for path in published:
-                self.storage.delete(path)
-            self.publisher.withdraw_write(instant)
+                self.table.storage.delete(path)
+            self.table.publisher.withdraw_write(instant)
         except (OSError, HudiAssetsError) as second:
             error.add_note(f"The unfinished write {instant} is left for recover: {second}")
 

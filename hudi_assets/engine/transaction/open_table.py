@@ -1,0 +1,42 @@
+"""A table as one process has it open: everything that an action needs to read it and to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """Where a table is, its settings, its layout, and the writer of its timeline: what is kept between two calls."""
+
+    storage: Storage
+    config: TableConfig
+    layout: Layout
+    publisher: Publisher
+
+    @classmethod
+    def of(cls, storage: Storage, config: TableConfig, now_ms: Callable[[], int] = system_now_ms) -> OpenTable:
+        """Open a table. `now_ms` is the true clock, epoch ms."""
+        layout = layout_of(config.table_version, storage.base)
+        return cls(storage, config, layout, Publisher(storage, layout, now_ms, config.timezone))
+
+    @property
+    def path(self) -> str:
+        """The table's base path."""
+        return self.storage.base
+
+    def now_ms(self) -> int:
+        """The true clock, epoch ms; not that of a replayed stream."""
+        return self.publisher.now_ms()
+
+    def read(self) -> TableState:
+        """The table as it stands now."""
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
