@@ -158,6 +158,7 @@ lint: setup
 	@$(ENV) ruff check .
 	@$(ENV) ruff format --check .
 	@$(ENV) mypy
+	@$(ENV) lint-imports
 
 format: setup
 	@$(ENV) ruff check --fix .

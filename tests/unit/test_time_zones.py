@@ -32,7 +32,7 @@ from hudi_assets.engine.timeline.instants import (
     local_date,
     moved_instant,
 )
-from hudi_assets.engine.timeline.zone.evidence import (
+from hudi_assets.engine.timeline.writers_zone.evidence import (
     Finding,
     SavedBy,
     Sighting,
@@ -41,7 +41,7 @@ from hudi_assets.engine.timeline.zone.evidence import (
     saved_by,
     sightings,
 )
-from hudi_assets.engine.timeline.zone.zone import zone_of
+from hudi_assets.engine.timeline.zone import zone_of
 from hudi_assets.engine.transaction.publish import system_now_ms
 from tests.local_session import LocalSession
 from tests.table_life import SCHEMA

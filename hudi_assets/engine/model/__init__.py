@@ -1,4 +1,20 @@
-"""Values."""
+"""Values that the whole engine speaks in: frozen, comparable, free of I/O, in Hudi's own words.
+
+Event times are integers: epoch milliseconds, UTC, in every value here. Finer sources are floored for a minimum and
+ceiled for a maximum, so that a range always covers its records. Instants are Hudi's 17-digit strings
+`yyyyMMddHHmmssSSS`; they order as strings.
+
+Begin with `files` (base file, log file, file slice) and `plans` (what a compaction takes); `results` is what callers of
+`HudiTable` get back. Everything in the engine imports this package; it imports only the errors.
+
+- `instants`: an action on the timeline, in its latest state.
+- `files`: base files, log files, file slices, carried-over log files.
+- `plans`, `cleans`: what a compaction, or a clean, is going to do, or why there is nothing to do.
+- `units`, `column_unit`: event times as people and columns write them, and in which unit a column counts.
+- `log_summary`: what is known of a log file's event times without its records.
+- `merge_mode`: which of a key's records wins.
+- `results`: freshness, statistics, what a commit or a compaction did.
+"""
 
 from hudi_assets.engine.model.files import LOG_ORDER, BaseFile, CarryOver, FileSlice, LogFile
 from hudi_assets.engine.model.instants import Action, Instant, State

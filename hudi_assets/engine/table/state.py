@@ -30,8 +30,8 @@ from hudi_assets.engine.timeline.decode_cache import Kept
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
 from hudi_assets.engine.timeline.markers import unfinished_files
 from hudi_assets.engine.timeline.whole_files import Decoded, read_settled
-from hudi_assets.engine.timeline.zone.damage import Ahead, ahead_of_time
-from hudi_assets.engine.timeline.zone.evidence import Verdict
+from hudi_assets.engine.timeline.writers_zone.damage import Ahead, ahead_of_time
+from hudi_assets.engine.timeline.writers_zone.evidence import Verdict
 
 Derived = TypeVar("Derived")
 META_COLUMNS = avro_schema.META_COLUMNS

@@ -11,7 +11,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Instant
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.table.settings.config import TIMELINE_ZONE, TableConfig
-from hudi_assets.engine.timeline.zone.evidence import (
+from hudi_assets.engine.timeline.writers_zone.evidence import (
     RECENT,
     Finding,
     SavedBy,
@@ -21,7 +21,7 @@ from hudi_assets.engine.timeline.zone.evidence import (
     sightings,
     writers_zone,
 )
-from hudi_assets.engine.timeline.zone.zone import LOCAL, offset_text, zone_of
+from hudi_assets.engine.timeline.zone import LOCAL, offset_text, zone_of
 
 log = logging.getLogger(__name__)
 

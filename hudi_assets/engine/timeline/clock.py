@@ -8,7 +8,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
-from hudi_assets.engine.timeline.zone.zone import LOCAL, UTC, utc_text, zone_of
+from hudi_assets.engine.timeline.zone import LOCAL, UTC, utc_text, zone_of
 
 _PATIENCE_MS: Final = 60_000
 

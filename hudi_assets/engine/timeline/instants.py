@@ -16,7 +16,7 @@ from functools import cached_property
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import Action, Instant, State
-from hudi_assets.engine.timeline.zone.zone import UTC, zone_of
+from hudi_assets.engine.timeline.zone import UTC, zone_of
 
 _MARKS = str.maketrans("", "", "-T:")
 _INSTANT = re.compile(r"\d{14}(?:\d{3})?", re.ASCII)

@@ -20,7 +20,7 @@ from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.recover import recover_dead_work
 
-LOCK_WAIT_S: Final = 30.0
+LOCK_WAIT_S = 30.0
 _EXECUTORS_WAIT_S: Final = 1.0
 
 

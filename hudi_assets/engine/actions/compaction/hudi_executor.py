@@ -20,7 +20,7 @@ from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
-from hudi_assets.engine.timeline.zone.zone import offset_text, zone_of
+from hudi_assets.engine.timeline.zone import offset_text, zone_of
 from hudi_assets.engine.transaction.lock import EXECUTE, table_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.transaction import transaction

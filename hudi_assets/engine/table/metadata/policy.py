@@ -26,7 +26,7 @@ from hudi_assets.engine.table.metadata.partitions import (
 )
 from hudi_assets.engine.table.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
 from hudi_assets.engine.table.settings.versions import VERSION
-from hudi_assets.engine.timeline.zone.evidence import saved_lines
+from hudi_assets.engine.timeline.writers_zone.evidence import saved_lines
 
 _FILES: Final = "files"
 _LEFT_TRUE: Final = {

@@ -35,8 +35,8 @@ from hudi_assets.engine.table.settings.merging import (
 )
 from hudi_assets.engine.table.settings.parquet import ParquetSettings, parse_parquet_settings
 from hudi_assets.engine.table.settings.stated import HASH_FIELD, check_stated, in_known_names
-from hudi_assets.engine.timeline.zone.evidence import SavedBy, saved_by
-from hudi_assets.engine.timeline.zone.zone import LOCAL, UTC, zone_of
+from hudi_assets.engine.timeline.writers_zone.evidence import SavedBy, saved_by
+from hudi_assets.engine.timeline.zone import LOCAL, UTC, zone_of
 
 PROPERTIES: Final = ".hoodie/hoodie.properties"
 _BACKUP: Final = ".hoodie/hoodie.properties.backup"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.timeline.instants import instant_ms
-from hudi_assets.engine.timeline.zone.evidence import QUARTER_MS, Finding, Verdict
-from hudi_assets.engine.timeline.zone.zone import UTC, utc_text
+from hudi_assets.engine.timeline.writers_zone.evidence import QUARTER_MS, Finding, Verdict
+from hudi_assets.engine.timeline.zone import UTC, utc_text
 
 _BEGINS = (Action.COMMIT, Action.COMPACTION, Action.DELTA_COMMIT)
 _MOST_MS = 104 * QUARTER_MS

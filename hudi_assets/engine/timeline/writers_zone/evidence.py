@@ -22,7 +22,7 @@ from typing import Final
 
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.timeline.instants import instant_ms
-from hudi_assets.engine.timeline.zone.zone import offset_text, utc_text, zone_of
+from hudi_assets.engine.timeline.zone import offset_text, utc_text, zone_of
 
 QUARTER_MS: Final = 900_000
 RECENT: Final = 20
