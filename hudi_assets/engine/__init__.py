@@ -9,7 +9,7 @@ from hudi_assets.engine.errors import (
     InvalidInput,
     UnsupportedTable,
 )
-from hudi_assets.engine.hudi_table import HudiTable
+from hudi_assets.engine.hudi_table.table import HudiTable
 from hudi_assets.engine.model import CommitResult, CompactionResult, Freshness, NoPlan, Plan, Stats
 
 __all__ = [

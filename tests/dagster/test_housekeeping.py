@@ -111,7 +111,7 @@ def test_a_table_that_somebody_else_holds_is_cleaned_another_time(
 ) -> None:
     _age(quick)
     monkeypatch.setattr("hudi_assets.engine.transaction.transaction.LOCK_WAIT_S", 0.0)
-    monkeypatch.setattr("hudi_assets.engine.hudi_table.HudiTable.recover", lambda self: ())
+    monkeypatch.setattr("hudi_assets.engine.hudi_table.table.HudiTable.recover", lambda self: ())
     table = quick.table()
     with write_lock(open_storage(table.path), table.config, wait_s=0.0):
         result = quick.run("housekeeping")

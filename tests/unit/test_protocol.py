@@ -10,8 +10,9 @@ import pytest
 ENGINE = Path(__file__).resolve().parents[2] / "hudi_assets/engine"
 OWNER = ENGINE / "transaction"
 STEPS = {"write_lock", "recover_dead_work", "check_writable", "refuse_unstated_writers"}
-# Each for a reason: it checks before it packs rows, or before it waits for a lock.
+# Each for a reason: it checks before it packs rows, before it waits for a lock, or there is no table yet.
 ALSO = {
+    "create.py": {"check_writable"},
     "actions/writing/delta_commit.py": {"check_writable"},
     "actions/compaction/executor.py": {"check_writable"},
     "actions/compaction/planning.py": {"check_writable", "refuse_unstated_writers"},

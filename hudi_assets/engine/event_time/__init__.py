@@ -1,6 +1,7 @@
 """Event times of a table: the freshness that is promised, and what it rests on.
 
-- `table_times.TableTimes`: the event times of a reading's log files, and the thresholds of its compactions. Begin here.
+- `table_times.TableTimes`: the event times of a reading's log files, and the thresholds of its compactions. Begin
+  here.
 - `column_unit`: the event-time column and the unit in which it counts.
 - `commit_bound`: what a commit's time says of records without event time.
 - `freshness`: the promise itself. Pure.

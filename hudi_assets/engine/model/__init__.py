@@ -4,8 +4,8 @@ Event times are integers: epoch milliseconds, UTC, in every value here. Finer so
 ceiled for a maximum, so that a range always covers its records. Instants are Hudi's 17-digit strings
 `yyyyMMddHHmmssSSS`; they order as strings.
 
-Begin with `files` (base file, log file, file slice) and `plans` (what a compaction takes); `results` is what callers of
-`HudiTable` get back. Everything in the engine imports this package; it imports only the errors.
+Begin with `files` (base file, log file, file slice) and `plans` (what a compaction takes); `results` is what
+callers of `HudiTable` get back. Everything in the engine imports this package; it imports only the errors.
 
 - `instants`: an action on the timeline, in its latest state.
 - `files`: base files, log files, file slices, carried-over log files.

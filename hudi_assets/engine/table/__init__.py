@@ -1,7 +1,7 @@
 """A table as it stands: its settings, its version's layout, its file slices, and one reading of all of it.
 
-`state.TableState` is the noun to know: one reading of a table, from the timeline listed first. What a caller asks of it is
-computed when it is asked for. It knows no event times; `event_time.table_times` does.
+`state.TableState` is the noun to know: one reading of a table, from the timeline listed first. What a caller asks
+of it is computed when it is asked for. It knows no event times; `event_time.table_times` does.
 
 - `settings`: hoodie.properties, checked before anything else is believed.
 - `layout`: everything that depends on the table's version. No other package asks for the version.

@@ -1,2 +1,3 @@
 """Archiving: old instants leave the active timeline. `archive` is the way in, `plan` says which instants (pure),
-`metadata_table` archives the metadata table's own timeline."""
+`metadata_table` archives the metadata table's own timeline.
+"""

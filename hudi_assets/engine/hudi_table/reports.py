@@ -9,13 +9,13 @@ import pyarrow as pa
 from hudi_assets.engine import status as look
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
-from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, Plan, Stats
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.units import Latency
 
 
-class Looks(OpenedTable):
+class Reports(OpenedTable):
     """A table in numbers, as it stands now."""
 
     def now_ms(self) -> int:

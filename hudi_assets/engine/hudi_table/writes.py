@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hudi_assets.engine import status as look
 from hudi_assets.engine.actions.writing.delta_commit import Writer
-from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CommitResult
 from hudi_assets.engine.model.units import parse_time
 from hudi_assets.engine.spark import session as seam

@@ -1,6 +1,6 @@
-"""HudiTable: the engine's public face. Every call reads the table as it stands and leaves it whole.
+"""HudiTable: the engine's public class. Every call reads the table as it stands and leaves it whole.
 
-What it can do is in the rooms of `engine/face`: reads, writes, maintenance, looks.
+What it can do is beside this file: `reads`, `writes`, `maintenance`, `reports`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_assets.engine.create import NewTable, create_table
-from hudi_assets.engine.face.looks import Looks
-from hudi_assets.engine.face.maintenance import Maintenance
-from hudi_assets.engine.face.reads import Reads
-from hudi_assets.engine.face.writes import Writes
+from hudi_assets.engine.hudi_table.maintenance import Maintenance
+from hudi_assets.engine.hudi_table.reads import Reads
+from hudi_assets.engine.hudi_table.reports import Reports
+from hudi_assets.engine.hudi_table.writes import Writes
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.storage import open_storage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class HudiTable(Reads, Writes, Maintenance, Looks):
+class HudiTable(Reads, Writes, Maintenance, Reports):
     """An Apache Hudi merge-on-read table. Get one by `create` or `open`."""
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An opened table: its settings, its layout, and its state whenever it is asked. The rooms of HudiTable stand on it."""
+"""An opened table: its settings, its layout, and its state whenever it is asked. Each part of `HudiTable` has it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
-from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as seam

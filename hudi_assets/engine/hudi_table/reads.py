@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_assets.engine.face.opened import OpenedTable
+from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.queries.moments import Moment
 from hudi_assets.engine.queries.query import (
     Columns,
