@@ -18,13 +18,13 @@ from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, Laten
 from hudi_assets.engine.spark import session as spark
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.seam import Layout
-from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES
 from hudi_assets.engine.table.schema_evolution import check_columns
 from hudi_assets.engine.table.settings.config import (
     AUTO,
     CLOCK,
     DATA_LATENCY,
     LOG_BLOCK_FORMAT,
+    PROPERTIES,
     URL_ENCODE,
     WRITERS,
     TableConfig,
