@@ -1,10 +1,8 @@
 """Random tables that Apache Hudi writes, late deletes among them, compacted by us between its writes: its answers stay.
 
 `INTEROP_SEEDS` tables of each release (else 4, all but one of them slow), from `INTEROP_SEED` (1) on. No key is left
-out. In tables of 0.15.0 anything goes: late rows and late deletes, ties, zeros, deletes without ordering value. In
-those of 1.2.0 what comes after a delete without ordering value is newer than what came before: elsewhere the engine's
-rule is not 1.2.0's (docs/merge.md). Where a release's snapshot is not that of its own compaction of a copy, it
-contradicts itself: those keys are counted, and there is none.
+out, and anything goes: late rows and late deletes, ties, zeros, deletes without ordering value. Where a release's
+snapshot is not that of its own compaction of a copy, it contradicts itself: those keys are counted, and there is none.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ Question = dict[str, Any]
 
 @dataclass
 class Life:
-    """One random table. `floor`: what a key's next ordering value may not lie below."""
+    """One random table."""
 
     hudi: Hudi
     session: LocalSession
@@ -50,7 +48,6 @@ class Life:
     done: list[str] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
     known: dict[int, list[int]] = field(default_factory=dict)
-    floor: dict[int, int] = field(default_factory=dict)
     now: int = 0
 
     def __post_init__(self) -> None:
@@ -102,15 +99,11 @@ class Life:
             at = self.random.choice(seen)
         elif draw < 0.55:
             at = 0
-        at = max(at, self.floor.get(number, 0))
         seen.append(at)
         return at
 
     def delete(self) -> None:
-        gone = self.some()[:2]
-        self.write("delete", [(n, 0, False) for n in gone])
-        if self.hudi.release != "0.15.0":
-            self.floor |= {n: max(self.known.get(n, [0])) + 1 for n in gone}
+        self.write("delete", [(n, 0, False) for n in self.some()[:2]])
 
     # -- what is compared -----------------------------------------------------------------------------
 

@@ -40,13 +40,44 @@ class Event:
         return (self.ts, self.ord, self.value, self.commit)  # type: ignore[return-value]
 
 
-def winner(events: Iterable[Event]) -> Event | None:
-    """The event of one key that counts, given in order: base first, then logs in log order."""
-    current: Event | None = None
+def alive(events: Iterable[Event]) -> list[Event]:
+    """Of one key's events in log files, those that a delete in commit order has not ended, and the last such delete.
+
+    A delete with a value is passed over where it comes right after one without.
+    """
+    left: list[Event] = []
     for event in events:
-        if current is None or event.ord is None or current.ord is None or event.ord >= current.ord:
-            current = event
-    return current
+        if event.ord is None:
+            left = [event]
+        elif event.value is not None or not left or left[-1].ord is not None:
+            left.append(event)
+    return left
+
+
+def newest(events: Iterable[Event]) -> Event | None:
+    """The last of those with the greatest value; one without value where there is no other."""
+    best: Event | None = None
+    for event in events:
+        if best is None or best.ord is None or (event.ord is not None and event.ord >= best.ord):
+            best = event
+    return best
+
+
+def winner(base: Event | None, logs: Iterable[Event]) -> Event | None:
+    """The event of one key that counts: the log's events first, in log order, and what is left against the base row."""
+    return against(base, newest(alive(logs)))
+
+
+def against(base: Event | None, last: Event | None, beside: Iterable[Event] = ()) -> Event | None:
+    """What is left of the log's events against the base row; `beside`: of them, those that are left out of a merge.
+
+    Where some are, a delete without value is not the last word: it ends no base row above the least of them.
+    """
+    if base is None or last is None:
+        return last or base
+    assert base.ord is not None
+    values = [event.ord for event in (last, *(beside if last.ord is None else ())) if event.ord is not None]
+    return base if values and base.ord > min(values) else last
 
 
 def winner_by_0_x(base: Event | None, logs: Iterable[Event]) -> Event | None:
@@ -84,20 +115,12 @@ class State:
         self.base = {key: event for key, event in self.base.items() if wanted(event)}
         self.logs = [event for event in self.logs if wanted(event)]
 
-    def of_key(self, key: str) -> list[Event]:
-        first = [self.base[key]] if key in self.base else []
-        return first + [e for e in self.logs if e.key == key]
-
-    def winner(self, key: str, events: list[Event]) -> Event | None:
-        """Of these, that are some of the key's."""
-        if not self.by_0_x:
-            return winner(events)
-        base = self.base.get(key)
-        return winner_by_0_x(base, [e for e in events if e is not base])
+    def winner(self, key: str) -> Event | None:
+        rule = winner_by_0_x if self.by_0_x else winner
+        return rule(self.base.get(key), [e for e in self.logs if e.key == key])
 
     def snapshot(self) -> Shown:
-        keys = self.base.keys() | {e.key for e in self.logs}
-        best = {key: self.winner(key, self.of_key(key)) for key in keys}
+        best = {key: self.winner(key) for key in self.base.keys() | {e.key for e in self.logs}}
         return {key: e.shown for key, e in best.items() if e is not None and e.value is not None}
 
     def read_optimized(self) -> Shown:
@@ -126,9 +149,8 @@ class Merge:
             if not event.names & self.paths:
                 remaining.setdefault(event.group, []).append(-1 if event.ts is None else event.ts)
         for key in {e.key for e in state.logs if e.names & self.paths}:
-            merged, above = self._split(state, key)
-            last = state.winner(key, merged)
-            group = (merged or above)[0].group
+            last, above = self._merged(state, key)
+            group = next(e.group for e in state.logs if e.key == key)
             if group not in self.residue:
                 continue
             left = remaining.get(group, [])
@@ -138,21 +160,23 @@ class Merge:
             if met or above:
                 self.lives_on[key] = met + above
 
-    def _split(self, state: State, key: str) -> tuple[list[Event], list[Event]]:
-        """Of the key's events that this merges: those for the base file, and those above an exact split.
+    def _merged(self, state: State, key: str) -> tuple[Event | None, list[Event]]:
+        """What this merges the key to, and its events above an exact split.
 
-        What is in the base file already stays there. A delete in commit order ends all that came before it.
+        What is in the base file already stays there. A delete without value ends all log events before it.
         """
-        merged = [e for e in state.of_key(key) if not e.names or e.names & self.paths]
-        high = [e for e in merged if self.exact and e.names and e.ts is not None and e.ts > self.threshold]
-        barriers = [i for i, e in enumerate(merged) if e.ord is None]
-        alive = merged[barriers[-1] :] if barriers else merged
-        return [e for e in merged if e not in high], [e for e in high if e in alive]
+        base = state.base.get(key)
+        merged = [e for e in state.logs if e.key == key and e.names & self.paths]
+        if state.by_0_x:
+            return winner_by_0_x(base, merged), []
+        left = alive(merged)
+        above = [e for e in left if self.exact and e.ts is not None and e.ts > self.threshold]
+        return against(base, newest([e for e in left if e not in above]), above), above
 
     def apply(self, state: State) -> None:
         keys = {e.key for e in state.logs if e.names & self.paths}
         for key in keys:
-            last = state.winner(key, self._split(state, key)[0])
+            last, _ = self._merged(state, key)
             state.base.pop(key, None)
             if last is not None and last.value is not None:
                 moved = copy.copy(last)
@@ -203,7 +227,7 @@ class Oracle:
     @staticmethod
     def _load(state: State, events: list[Event]) -> None:
         for key in {e.key for e in events}:
-            best = winner([e for e in events if e.key == key])
+            best = newest([e for e in events if e.key == key])
             assert best is not None
             state.base[key] = best
 
@@ -222,7 +246,9 @@ class Oracle:
         self.merges[merge.instant] = merge
         self.unmerged[merge.instant] = before.copy()
         merge.decide(before, self.by_event_time)
+        shown = before.snapshot()
         merge.apply(before)
+        assert before.snapshot() == shown, "the compaction changes an answer"
         late = [e for e in before.logs if e.counts_from <= merge.threshold]
         assert not late, f"logs at or below the threshold {merge.threshold} remain: {late}"
         for instant, state in self.states.items():

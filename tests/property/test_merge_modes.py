@@ -57,19 +57,23 @@ def schema_of(int32: bool) -> pa.Schema:
 
 
 def loop_event_time(base: dict[str, Record], records: list[Record], int32: bool) -> dict[str, Record]:
-    """Tombstones stay in the result so that later records meet them."""
-    state = dict(base)
-    barred: set[str] = set()
+    """The log records among themselves first; what wins there may lose to the base row. Deletes stay in the result."""
+    log: dict[str, Record] = {}
     for new in records:
-        old = state.get(new.key)
-        if new.in_commit_order(int32):
-            state[new.key] = new
-            barred.add(new.key)
-            continue
-        first_after = old is None or (new.key in barred and old.in_commit_order(int32))
-        if first_after or _rank(new) >= _rank(old):  # type: ignore[arg-type]
-            state[new.key] = new
-    return state
+        old = log.get(new.key)
+        if old is None or new.in_commit_order(int32):
+            log[new.key] = new
+        elif old.in_commit_order(int32):
+            if new.kind != "delete":  # a delete block's delete is passed over
+                log[new.key] = new
+        elif _rank(new) >= _rank(old):
+            log[new.key] = new
+    wins = {
+        key: new
+        for key, new in log.items()
+        if key not in base or new.in_commit_order(int32) or _rank(new) >= _rank(base[key])
+    }
+    return {**base, **wins}
 
 
 def _rank(record: Record) -> tuple[bool, int]:
@@ -295,8 +299,8 @@ def test_examples_that_apache_hudi_gave() -> None:
         EVENT_TIME_0X: "a20.1 b10.0 c10.0 d20.1 e15.3 g10.0 h20.3 i10.0 j10.1 k10.0 z5.3",
         OVERWRITE: "a20.1 b5.1 c5.1 d20.1 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
         COMMIT_TIME: "a15.3 b5.1 c3.3 e15.3 g5.3 h20.3 i10.0 j10.1 k7.3 z5.3",
-        # g: Hudi merges the log records first, so its base row comes back; a compaction between would end that.
-        EVENT_TIME: "a20.1 b10.0 c10.0 d20.1 f10.0 g5.3 h20.3 i10.0 j10.1 k10.0 z5.3",
+        # g: after a delete without ordering value the row is compared with the base row, where there is one yet.
+        EVENT_TIME: "a20.1 b10.0 c10.0 d20.1 f10.0 g10.0 h20.3 i10.0 j10.1 k10.0 z5.3",
     }
     for mode, text in expected.items():
         rows = rows_of(merged(table_of(base), [first, second, third], mode))
@@ -371,6 +375,11 @@ def parted(
         base_highest=lambda _: base_highest,
     )
     return [logs[f.version - 1] for f in chosen], [logs[f.version - 1] for f in remain]
+
+
+def highest_of(table: pa.Table) -> float:
+    """As a base file's footer has it."""
+    return max((ts for ts in table["ts"].to_pylist() if ts is not None), default=-math.inf)
 
 
 @pytest.mark.parametrize("mode", list(MergeMode))
@@ -454,10 +463,8 @@ def test_a_partial_compaction_changes_no_answer(
 ) -> None:
     table = table_of(base)
     before = rows_of(merged(table, logs, mode))
-    highest = max((r.ts for r in base.values() if r.ts is not None), default=-math.inf)
-    chosen, remain = parted(
-        logs, threshold, mode, by_event_time=by_event_time, bounds=bounds, base_highest=highest if footer else math.inf
-    )
+    highest = highest_of(table) if footer else math.inf
+    chosen, remain = parted(logs, threshold, mode, by_event_time=by_event_time, bounds=bounds, base_highest=highest)
     after = rows_of(merged(merged(table, chosen, mode), remain, mode))
     assert after == before
 
@@ -566,7 +573,13 @@ def test_tombstones_in_a_residue_log_change_no_answer(
     table = table_of(base)
     before = rows_of(merged(table, logs, EVENT_TIME))
     chosen, remain = parted(
-        logs, threshold, EVENT_TIME, by_event_time=by_event_time, keeps_tombstones=True, bounds=bounds
+        logs,
+        threshold,
+        EVENT_TIME,
+        by_event_time=by_event_time,
+        keeps_tombstones=True,
+        bounds=bounds,
+        base_highest=highest_of(table),
     )
     new_base, residue = leave(table, chosen, remain, by_event_time=by_event_time, memory=memory)
     assert read_on(new_base, residue, remain) == before
@@ -589,51 +602,124 @@ def test_a_tombstone_that_nothing_older_can_meet_is_forgotten() -> None:
 
 
 def newest_up_to(base: dict[str, Record], records: list[Record], threshold: int) -> Shown:
-    """What the read-optimized view must show: each key as if nothing above the threshold had come.
+    """What the read-optimized view must show: of what deletes in commit order have left, the newest at or below.
 
-    A delete in commit order has no event time; it counts always.
+    A delete in commit order has no event time; it counts always. But it ends no base row above a record that is left
+    after it: such a row lies above the threshold, and may come back.
     """
-    below = [r for r in records if r.ts is None or r.ts <= threshold]
-    return shown(loop_event_time(base, below, False))
+    state = dict(base)
+    for key in {r.key for r in records}:
+        left = what_is_left([r for r in records if r.key == key])
+        low = [r for r in left if r.ts is None or r.ts <= threshold]
+        high = [r.ts for r in left if r.ts is not None and r.ts > threshold]
+        if not low:
+            continue
+        best = max(enumerate(low), key=lambda one: (_rank(one[1]), one[0]))[1]
+        old = base.get(key)
+        if old is not None and best.in_commit_order(False):
+            stays = bool(high) and old.ts is not None and old.ts > min(high)
+        else:
+            stays = old is not None and _rank(old) > _rank(best)
+        if not stays:
+            state[key] = best
+    return shown(state)
+
+
+def what_is_left(records: list[Record]) -> list[Record]:
+    """Of one key's records, what deletes in commit order leave, and the last of these."""
+    left: list[Record] = []
+    for record in records:
+        if record.in_commit_order(False):
+            left = [record]
+        elif not (record.kind == "delete" and left and left[-1].in_commit_order(False)):
+            left.append(record)
+    return left
 
 
 @settings(max_examples=250, deadline=None)
 @example(  # a row at or below, then a delete above
-    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 4, "delete", 2)]], thresholds=[1, 4], memory=1
+    base={}, logs=[[Record("a", 1, "row", 1), Record("a", 4, "delete", 2)]], thresholds=[1, 4], memory=1, bounds=[]
 )
 @example(  # a delete at or below, then a row above
     base={"a": Record("a", 0, "row", 0)},
     logs=[[Record("a", 1, "delete", 1), Record("a", 4, "row", 2)]],
     thresholds=[1, 4],
     memory=1,
+    bounds=[],
 )
 @example(  # a delete in commit order ends what is above and came before it
     base={},
     logs=[[Record("a", 4, "row", 1)], [Record("a", None, "delete", 2)], [Record("a", 3, "row", 3)]],
     thresholds=[1],
     memory=1,
+    bounds=[],
 )
 @example(  # two rows above: a later threshold lies between them
     base={},
     logs=[[Record("a", 1, "row", 1), Record("a", 3, "row", 2), Record("a", 5, "row", 3)]],
     thresholds=[1, 3],
     memory=1,
+    bounds=[],
+)
+@example(  # the base row lies above what comes after the delete in commit order, and is left out
+    base={"a": Record("a", 5, "row", 0)},
+    logs=[[Record("a", None, "delete", 1)], [Record("a", 4, "row", 2)]],
+    thresholds=[1, 4],
+    memory=1,
+    bounds=[],
+)
+@example(  # the base row lies below it
+    base={"a": Record("a", 3, "row", 0)},
+    logs=[[Record("a", None, "delete", 1)], [Record("a", 4, "row", 2)]],
+    thresholds=[1, 4],
+    memory=1,
+    bounds=[],
+)
+@example(  # a delete above is passed over: no residue log has it
+    base={},
+    logs=[[Record("a", None, "delete", 1)], [Record("a", 5, "delete", 2)], [Record("a", 4, "row", 3)]],
+    thresholds=[1],
+    memory=1,
+    bounds=[],
+)
+@example(  # one at or below is not, as a row above came before it
+    base={},
+    logs=[
+        [
+            Record("a", None, "delete", 1),
+            Record("a", 5, "row", 2),
+            Record("a", 2, "delete", 3),
+            Record("a", 1, "row", 4),
+        ]
+    ],
+    thresholds=[1, 2],
+    memory=1,
+    bounds=[],
 )
 @given(
     base=bases(nulls=False),
     logs=logs_of(),
     thresholds=st.lists(st.integers(-1, 6), min_size=1, max_size=3).map(sorted),
     memory=BUDGETS,
+    bounds=st.lists(st.one_of(st.none(), st.integers(-1, 6)), max_size=5),
 )
 def test_an_exact_split_changes_no_answer_and_lets_nothing_above_in(
-    base: dict[str, Record], logs: list[list[Record]], thresholds: list[int], memory: int
+    base: dict[str, Record], logs: list[list[Record]], thresholds: list[int], memory: int, bounds: list[int | None]
 ) -> None:
     """Compaction after compaction at rising thresholds: the residue log takes part in the next one."""
     records = [r for log in logs for r in log]
     table, left = table_of(base), list(logs)
     before = rows_of(merged(table, logs, EVENT_TIME))
     for threshold in thresholds:
-        chosen, remain = parted(left, threshold, EVENT_TIME, by_event_time=True, keeps_tombstones=True)
+        chosen, remain = parted(
+            left,
+            threshold,
+            EVENT_TIME,
+            by_event_time=True,
+            keeps_tombstones=True,
+            bounds=bounds if len(left) == len(logs) else (),
+            base_highest=highest_of(table),
+        )
         if not chosen:
             continue
         table, residue = leave(table, chosen, remain, by_event_time=True, split_at=threshold, memory=memory)

@@ -231,6 +231,42 @@ _EVENT = MergeMode.EVENT_TIME_ORDERING
     [5],
     1 << 30,
 )
+# A delete is passed over right after one in commit order, in a data block or not; and it is not where a row is between.
+@example(
+    Slice(
+        _EVENT,
+        "int64",
+        True,
+        None,
+        _blocks(
+            (5, (_row(1, None, 5, True),), "parquet"), (5, (_row(1, 4, 5),), "delete"), (6, (_row(1, 3, 6),), "parquet")
+        ),
+    ),
+    5,
+    False,
+    [],
+    [5],
+    1 << 30,
+)
+@example(
+    Slice(
+        _EVENT,
+        "int64",
+        False,
+        None,
+        _blocks(
+            (4, (_row(1, None, 4),), "delete"),
+            (4, (_row(1, 1, 4),), "parquet"),
+            (5, (_row(1, 4, 5),), "delete"),
+            (6, (_row(1, 3, 6),), "parquet"),
+        ),
+    ),
+    5,
+    False,
+    [],
+    [5],
+    1 << 30,
+)
 # The base row is greater than the row of the range; then it is as great.
 @example(
     Slice(_EVENT, "int64", False, (_row(1, 4, 1),), _blocks((6, (_row(1, 3, 6),), "parquet"))),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from hudi_assets.engine.actions.compaction.closure import MergeRule, close
 from hudi_assets.engine.actions.compaction.strategy import LogSummary
+from hudi_assets.engine.model.log_summary import Since, Undated
 from hudi_assets.engine.model import MergeMode
 
 BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
@@ -85,3 +88,43 @@ def test_deletes_as_hudi_0_x_merges_them_with_another_ordering_field() -> None:
     by_seq = MergeRule(MergeMode.EVENT_TIME_ORDERING_0X, by_event_time=False)
     assert close([log(1, 2), log(5, 6)], [True, False], by_seq) == [True, False]
     assert close([log(1, 2), deleting(5, 6)], [True, False], by_seq) == [True, True]
+
+
+def barring(deletes: int = 1) -> LogSummary:
+    """A log file of one delete in commit order, and maybe others."""
+    return LogSummary(None, None, deletes, barriers=1, undated=Undated(None, Since("1")))
+
+
+@pytest.mark.parametrize("keeps_tombstones", [False, True])
+@pytest.mark.parametrize(
+    ("logs", "selected", "taken", "base_highest"),
+    [
+        # A remaining row below a base row: that one is back as long as the delete is not merged.
+        ([barring(), log(5, 6)], [True, False], [True, False], 5),
+        ([barring(), log(5, 6)], [True, False], [True, True], 6),
+        ([barring(), log(5, 6)], [True, False], [True, True], math.inf),
+        ([LogSummary(None, None, None), log(5, 6)], [True, False], [True, True], 6),
+        # Nothing remains that a base row could be compared with.
+        ([barring(), barring()], [True, False], [True, False], math.inf),
+        # A remaining delete with an ordering value is passed over as long as the other is not merged.
+        ([barring(), deleting(5, 6)], [True, False], [True, True], 0),
+        ([barring(), barring(2)], [True, False], [True, True], 0),
+        # A remaining one ends the log records before it, and not the base rows that they become.
+        ([log(1, 5), barring(), log(5, 6)], [True, False, False], [True, False, False], math.inf),
+        ([log(1, 6), barring(), log(5, 6)], [True, False, False], [True, True, True], 0),
+        ([log(1, 6), LogSummary(None, None, None)], [True, False], [True, True], 0),
+        ([log(1, 6), log(5, 6), barring()], [True, False, False], [True, False, False], 0),
+    ],
+)
+def test_deletes_in_commit_order_as_hudi_1_x_merges_them(
+    logs: list[LogSummary], selected: list[bool], taken: list[bool], base_highest: float, keeps_tombstones: bool
+) -> None:
+    rule = MergeRule(MergeMode.EVENT_TIME_ORDERING, True, keeps_tombstones, base_highest=lambda: base_highest)
+    assert close(logs, selected, rule) == taken
+
+
+def test_deletes_in_commit_order_with_another_ordering_field() -> None:
+    """Event times say nothing about which row lies below another."""
+    rule = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=False, base_highest=lambda: 0)
+    assert close([barring(), log(5, 6)], [True, False], rule) == [True, True]
+    assert close([log(1, 2), barring(), log(5, 6)], [True, False, False], rule) == [True, True, True]

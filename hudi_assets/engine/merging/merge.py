@@ -1,10 +1,12 @@
 """Which record of a key wins, in each merge mode, vectorised. Pure; takes and gives Arrow tables.
 
 EVENT_TIME_ORDERING (DefaultHoodieRecordPayload; Hudi 1.2's EventTimeRecordMerger for deletes):
-- the greater ordering value wins; of equal ones the later in log order; every log is later than the base;
-- a delete takes part with its ordering value; one without, or with the Integer 0, deletes whatever came
-  before it, and anything after it wins;
-- a row whose `_hoodie_is_deleted` is true is a delete with that row's ordering value.
+- the log records are merged into one first, and that one with the base row: the greater ordering value wins; of equal
+  ones the later in log order; every log is later than the base;
+- a delete takes part with its ordering value. One without, or with the Integer 0, ends the log records before it, and
+  the base row where it is the one that is left; after it a delete block's deletes are passed over until a row comes,
+  and that row wins;
+- a row whose `_hoodie_is_deleted` is true is a row with that row's ordering value, that leaves none where it wins.
 COMMIT_TIME_ORDERING: the last record in log order wins, whatever it is.
 OVERWRITE_WITH_LATEST (OverwriteWithLatestAvroPayload as Hudi 0.x has it): among log records the greater
 ordering value, of equal ones the later; a row after a delete block's delete always wins, a delete loses to a

@@ -22,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, head_columns, head_of
-from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, dead_places, find_winners
+from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, without_ended
 from hudi_assets.engine.model import MergeMode
 
 DEFAULT_MEMORY: Final = 1 << 30
@@ -143,12 +143,13 @@ class SliceMerge:
         return records
 
     def _decide(self, heads: list[Head]) -> None:
+        above: list[Head] = []
         if self.leaving is not None:
-            heads = self._without_above(heads, self.leaving)
+            heads, above = self._parted(without_ended(heads), self.leaving)
         if not any(len(head) for head in heads):
             return
         decided = self._decided
-        winners = find_winners(heads, self.mode)
+        winners = find_winners(heads, self.mode, alive=self.leaving is not None).beside(above)
         compared = [self.ordering] if self.mode.compares_base_rows else []
         replaced, beaten = [], [np.empty(0, np.int64)]
         for rows in self._base([KEY, *compared]):
@@ -174,12 +175,13 @@ class SliceMerge:
     def _names(self) -> list[str]:
         return [name for name in self.source.schema.names if name != self.without]
 
-    def _without_above(self, heads: list[Head], leaving: Leaving) -> list[Head]:
-        above = [leaving.above(head) for head in heads]
-        for head, flags in zip(heads, above, strict=True):
-            self._decided.above[self._flat(head.places[flags])] = True
-        self._decided.above[self._flat(dead_places(heads))] = False
-        return [head.filter(~flags) for head, flags in zip(heads, above, strict=True)]
+    def _parted(self, heads: list[Head], leaving: Leaving) -> tuple[list[Head], list[Head]]:
+        """The records that take part, and those above, which are marked."""
+        flags = [leaving.above(head) for head in heads]
+        above = [head.filter(of) for head, of in zip(heads, flags, strict=True)]
+        for head in above:
+            self._decided.above[self._flat(head.places)] = True
+        return [head.filter(~of) for head, of in zip(heads, flags, strict=True)], above
 
     def _flat(self, places: Places) -> Places:
         """Places as numbers of records, counted over all blocks."""

@@ -8,7 +8,7 @@ place that has it. The rules are those of `merge`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,22 @@ class Winners:
     barrier: Flags
     barred: Flags
 
+    def beside(self, left: Sequence[Head]) -> Winners:
+        """The same, where these records are left for later merges.
+
+        A row among them is compared with the base row then. So a delete in commit order that came before it ends no
+        base row above the least of them.
+        """
+        if not self.barrier.any() or not any(len(head) for head in left):
+            return self
+        keys = pa.chunked_array([head.keys for head in left])
+        ordering = pa.chunked_array([head.ordering for head in left], self.ordering.type)
+        least = pa.table({"key": keys, "at": ordering}).group_by("key").aggregate([("at", "min")])
+        found = pc.index_in(self.keys, value_set=least.column("key"))
+        compared = flags_of(pc.is_valid(found)) & self.barrier
+        at = pc.if_else(pa.array(compared), least.column("at_min").take(found), self.ordering)
+        return replace(self, ordering=at, barred=self.barred & ~compared)
+
     def match(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> Matched:
         """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
         if not len(keys):
@@ -109,18 +125,20 @@ class Winners:
         return np.flatnonzero(left & ~self.deleted), np.flatnonzero(left & self.deleted & ~self.barrier)
 
 
-def find_winners(heads: Sequence[Head], mode: MergeMode) -> Winners:
-    """The winner of each key among log records, which are in log order."""
+def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False) -> Winners:
+    """The winner of each key among log records, which are in log order; `alive`: `without_ended` was asked before."""
     keys, numbers = _numbered(heads)
     deleted, barrier = np.concatenate([h.deleted for h in heads]), np.concatenate([h.barrier for h in heads])
     ordering = pa.chunked_array([h.ordering for h in heads])
     barred = np.ones(len(keys), np.bool_)
     if mode is MergeMode.EVENT_TIME_ORDERING:
-        won, barred = _by_event_time(numbers, len(keys), _ranks(ordering), barrier)
+        ended = np.zeros(len(numbers), np.bool_) if alive else _ended(heads, numbers, len(keys))
+        won = _by_event_time(numbers, len(keys), _ranks(ordering), barrier, ended)
+        barred = barrier[won]
     elif mode is MergeMode.COMMIT_TIME_ORDERING:
         won = _last(numbers, len(keys), np.arange(len(numbers)))
     else:
-        from_rows = np.repeat([h.from_rows for h in heads], [len(h) for h in heads])
+        from_rows = _from_rows(heads)
         if not _compared_by_0_x(ordering.type):
             barrier = barrier | ~from_rows
         won = _fold_as_0_x(numbers, len(keys), _ranks(ordering), from_rows, barrier)
@@ -141,14 +159,34 @@ def _compared_by_0_x(type_: pa.DataType) -> bool:
     return not (pa.types.is_string(type_) or pa.types.is_date(type_) or pa.types.is_decimal(type_))
 
 
-def dead_places(heads: Sequence[Head]) -> Places:
-    """Records that a later delete in commit order has put an end to, ascending."""
+def without_ended(heads: Sequence[Head]) -> list[Head]:
+    """The records that deletes in commit order leave anything of, by 1.x's rules for event-time ordering."""
     if not any(head.barrier.any() for head in heads):
-        return np.empty(0, np.int64)
+        return list(heads)
     keys, numbers = _numbered(heads)
-    last = _last_barriers(numbers, len(keys), np.concatenate([head.barrier for head in heads]))
-    places: Places = np.concatenate([head.places for head in heads])
-    return places[np.arange(len(numbers)) < last[numbers]]
+    parts = np.split(~_ended(heads, numbers, len(keys)), np.cumsum([len(head) for head in heads])[:-1])
+    return [head.filter(part) for head, part in zip(heads, parts, strict=True)]
+
+
+def _ended(heads: Sequence[Head], numbers: npt.NDArray[np.int64], keys: int) -> Flags:
+    """Records of which a delete in commit order leaves nothing, as Hudi 1.x merges.
+
+    Those before it; and after it a delete block's deletes, until a data block's record of the key comes.
+    """
+    barrier = np.concatenate([h.barrier for h in heads])
+    if not barrier.any():
+        return np.zeros(len(numbers), np.bool_)
+    records = np.arange(len(numbers))
+    last = _last(numbers, keys, np.flatnonzero(barrier))
+    rows = np.flatnonzero(_from_rows(heads) & (records > last[numbers]))
+    first = np.full(keys, len(numbers), np.int64)
+    np.minimum.at(first, numbers[rows], rows)
+    passed_over = (last[numbers] > _NONE) & (records > last[numbers]) & (records < first[numbers])
+    return (records < last[numbers]) | passed_over
+
+
+def _from_rows(heads: Sequence[Head]) -> Flags:
+    return np.repeat(np.array([h.from_rows for h in heads], np.bool_), [len(h) for h in heads])
 
 
 def flags_of(mask: pa.Array | pa.ChunkedArray) -> Flags:
@@ -187,10 +225,6 @@ def _last(numbers: npt.NDArray[np.int64], keys: int, records: npt.NDArray[np.int
     return last
 
 
-def _last_barriers(numbers: npt.NDArray[np.int64], keys: int, barrier: Flags) -> npt.NDArray[np.int64]:
-    return _last(numbers, keys, np.flatnonzero(barrier))
-
-
 def _greatest(
     numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], records: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
@@ -201,15 +235,12 @@ def _greatest(
 
 
 def _by_event_time(
-    numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], barrier: Flags
-) -> tuple[npt.NDArray[np.int64], Flags]:
-    records = np.arange(len(numbers))
-    if not barrier.any():
-        return _greatest(numbers, keys, ranks, records), np.zeros(keys, np.bool_)
-    last = _last_barriers(numbers, keys, barrier)
-    # The delete itself loses to whatever comes after it, whatever the ordering value.
-    ranks = np.where(barrier, np.iinfo(np.int64).min, ranks)
-    return _greatest(numbers, keys, ranks, records[records >= last[numbers]]), last > _NONE
+    numbers: npt.NDArray[np.int64], keys: int, ranks: npt.NDArray[np.int64], barrier: Flags, ended: Flags
+) -> npt.NDArray[np.int64]:
+    if barrier.any():
+        # The delete in commit order loses to whatever it leaves after it, whatever the ordering value.
+        ranks = np.where(barrier, np.iinfo(np.int64).min, ranks)
+    return _greatest(numbers, keys, ranks, np.flatnonzero(~ended))
 
 
 def _fold_as_0_x(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_assets.engine.format.log_file.codec import BlockType
-from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, head_columns, merge
+from hudi_assets.engine.merging.merge import IS_DELETED, Deletes, LogRecords, Rows, barriers_of, head_columns, merge
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.files.past import COMMIT_TIME
 from hudi_assets.engine.table.log_files.reader import StoredBlock, find_blocks, refuse_columns
@@ -81,7 +81,10 @@ def _from_logs(reader: SliceReader, task: SliceTask, commits: CommitRange) -> pa
         return reader.merged.empty_table()
     if _all_lose(reader, task.base_file, older, shown):
         deletes = [_records(reader, stored, reader.merged) for stored in older if stored.block.type is BlockType.DELETE]
-        return _merged(reader, None, [*deletes, *newer])
+        if reader.mode is not MergeMode.EVENT_TIME_ORDERING or not any(
+            barriers_of(block, reader.ordering).any() for block in deletes
+        ):
+            return _merged(reader, None, [*deletes, *newer])
     heads = pa.schema([field for field in reader.merged if field.name in (*head_columns(reader.ordering), COMMIT_TIME)])
     base = reader.read_base(task.base_file, heads) if task.base_file else None
     records = [_records(reader, stored, heads) for stored in older]
@@ -112,7 +115,9 @@ def _all_lose(
 ) -> bool:
     """True where every older row surely loses to each row of the range of its key.
 
-    All or none of them: a delete in commit order among the older ones hides rows that are older still.
+    All or none of them: a delete in commit order among the older ones hides rows that are older still. And by 1.x's
+    rules a row after one decides whether a delete is passed over: no data block may have one then (delete blocks are
+    read).
     """
     if reader.mode is MergeMode.COMMIT_TIME_ORDERING:
         return True
@@ -134,11 +139,21 @@ def _ordering_bounds(
     for stored in older:
         if stored.block.type is BlockType.PARQUET_DATA:
             footer = _block_footer(reader, stored)
-            yield None if footer is None else footer_bounds(footer, reader.ordering, kind)
+            yield (
+                None if footer is None or _may_delete(reader, footer) else footer_bounds(footer, reader.ordering, kind)
+            )
         elif stored.block.is_data:
             yield None
     if base_file and reader.mode.compares_base_rows:
         yield footer_bounds(reader.base_footer(base_file), reader.ordering, kind)
+
+
+def _may_delete(reader: SliceReader, footer: pq.FileMetaData) -> bool:
+    """True where a data block may have a delete in commit order, in a mode that asks: a row that says it is deleted."""
+    if reader.mode is not MergeMode.EVENT_TIME_ORDERING or IS_DELETED not in footer.schema.names:
+        return False
+    said = footer_bounds(footer, IS_DELETED, pa.bool_())
+    return said is None or bool(said.high)
 
 
 def _block_footer(reader: SliceReader, stored: StoredBlock) -> pq.FileMetaData | None:

@@ -1,9 +1,10 @@
 """What a table shows, from a plain list of events and the compactions among them.
 
 No line of an engine decides here. An event is a row or a delete of one key by one commit; a compaction says which
-commits' log files it merged in which file group. Event-time ordering: the greater event time wins, of equal ones the
-later; a delete without an event time ends all that came before it. A merge forgets deletes. Hudi 0.x merges log records
-first, and compares none of them with a delete block's delete (docs/merge.md): `by_0_x`.
+commits' log files it merged in which file group. Event-time ordering: log records are merged first, then with the
+base row. The greater event time wins, of equal ones the later; a delete without an event time ends what came before it,
+and a delete block's right after it is passed over. A merge forgets deletes. Hudi 0.x compares no log record with a
+delete block's delete (docs/merge.md): `by_0_x`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Op(StrEnum):
     UPSERT = "upsert"
     TOMBSTONE = "tombstone"  # a delete that has an event time, in a delete block
     DELETED_ROW = "deleted row"  # the same, as a row that says so
-    DELETE = "delete"  # a delete that ends all that came before it
+    DELETE = "delete"  # a delete that ends all that came before it; the base row, where it is the last word
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +47,18 @@ class Compaction:
     merged: Mapping[Group, frozenset[str]]
 
 
-def winner(events: Iterable[Event]) -> Event | None:
-    """The event of one key that counts, given base file first, then in log order."""
-    current: Event | None = None
-    for event in events:
-        ends_all = event.op is Op.DELETE or current is None or current.op is Op.DELETE
-        if ends_all or event.time >= current.time:  # type: ignore[union-attr]
-            current = event
-    return current
+def winner(base: Event | None, logs: Iterable[Event]) -> Event | None:
+    """The event of one key that counts: the log records' first, in log order, and what is left against the base row."""
+    last: Event | None = None
+    for event in logs:
+        if last is not None and last.op is Op.DELETE and event.op is Op.TOMBSTONE:
+            continue
+        ends_all = event.op is Op.DELETE or last is None or last.op is Op.DELETE
+        if ends_all or event.time >= last.time:  # type: ignore[union-attr]
+            last = event
+    if last is None or base is None:
+        return last or base
+    return base if last.op is not Op.DELETE and base.time > last.time else last
 
 
 def winner_by_0_x(base: Event | None, logs: Iterable[Event]) -> Event | None:
@@ -87,9 +92,7 @@ class State:
                 self.logs.append(event)
 
     def winner(self, base: Event | None, logs: list[Event]) -> Event | None:
-        if self.by_0_x:
-            return winner_by_0_x(base, logs)
-        return winner(logs if base is None else [base, *logs])
+        return winner_by_0_x(base, logs) if self.by_0_x else winner(base, logs)
 
     def merge(self, compaction: Compaction) -> None:
         for group, commits in compaction.merged.items():

@@ -7,7 +7,7 @@ could have decided otherwise against a log record than against that base row: se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
@@ -103,6 +103,10 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
         return _a_base_row_may_come_back(known, selected, rule) or _a_remaining_delete_may_decide_otherwise(
             known, selected, rule
         )
+    if rule.mode is MergeMode.EVENT_TIME_ORDERING and _a_delete_in_commit_order_may_decide_otherwise(
+        known, selected, rule
+    ):
+        return True
     # A delete in commit order needs no tombstone: what came before it is taken, what comes after it wins anyway.
     deleting = [s for s in taken if s.deletes != s.barriers]
     if not deleting and rule.mode is not MergeMode.OVERWRITE_WITH_LATEST:
@@ -125,23 +129,46 @@ def _a_base_row_may_come_back(known: Sequence[Summary], selected: Sequence[bool]
     taken = list(compress(known, selected))
     if any(s.deletes != s.barriers for s in taken):
         return True
-    if not any(s.deletes for s in taken):
-        return False
-    lowest = min((s.lowest for s in compress(known, map(not_, selected))), default=math.inf)
-    return not rule.by_event_time or (lowest < math.inf and rule.base_highest() > lowest)
+    return any(s.deletes for s in taken) and _may_lie_below_a_base_row(compress(known, map(not_, selected)), rule)
 
 
 def _a_remaining_delete_may_decide_otherwise(
     known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule
 ) -> bool:
-    """As Hudi 0.x merges: a delete ends a base row, and may lose to a log record; the row after it beats it always.
-
-    So from the first remaining delete on nothing may be taken, and nothing lie below what is taken.
-    """
+    """As Hudi 0.x merges: a delete ends a base row, and may lose to a log record; the row after it beats it always."""
     first = next((i for i, s in enumerate(known) if not selected[i] and s.deletes != 0), None)
-    if first is None:
-        return False
-    if not rule.by_event_time or any(selected[first:]):
+    return first is not None and not _all_is_above(known, selected, first, rule)
+
+
+def _a_delete_in_commit_order_may_decide_otherwise(
+    known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule
+) -> bool:
+    """As Hudi 1.x merges: a row after one is compared with the base row, which a merge of the delete takes away.
+
+    And a delete with an ordering value right after one is passed over, as long as that one is not merged. A remaining
+    one hides the log records before it from the rows after it, but not the base rows that they became.
+    """
+    remaining = list(compress(known, map(not_, selected)))
+    if any(map(_may_have_one_in_commit_order, compress(known, selected))) and (
+        any(s.deletes != s.barriers for s in remaining) or _may_lie_below_a_base_row(remaining, rule)
+    ):
         return True
+    first = next((i for i, s in enumerate(known) if not selected[i] and _may_have_one_in_commit_order(s)), None)
+    return first is not None and not _all_is_above(known, selected, first, rule)
+
+
+def _may_have_one_in_commit_order(summary: Summary) -> bool:
+    return summary.deletes is None or summary.barriers > 0
+
+
+def _may_lie_below_a_base_row(remaining: Iterable[Summary], rule: MergeRule) -> bool:
+    lowest = min((s.lowest for s in remaining), default=math.inf)
+    return not rule.by_event_time or (lowest < math.inf and rule.base_highest() > lowest)
+
+
+def _all_is_above(known: Sequence[Summary], selected: Sequence[bool], first: int, rule: MergeRule) -> bool:
+    """True where from this log file on nothing is taken, and nothing lies below what is taken."""
+    if not rule.by_event_time or any(selected[first:]):
+        return False
     highest = max(s.highest for s in compress(known, selected))
-    return any(s.lowest < highest for s in known[first:])
+    return not any(s.lowest < highest for s in known[first:])
