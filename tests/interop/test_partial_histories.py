@@ -46,7 +46,7 @@ PLACES: tuple[tuple[Any, ...], ...] = (
     (None, "r5", "r40"),
 )
 HISTORIES: list[History] = [it for it in product(*PLACES) if sum(said is not None for said in it[1:]) > 1]
-SOME = [history for history in HISTORIES if history[2] and (history[3] or history[5])]
+SOME = [it for it in HISTORIES if it[1] in (None, "r20") and it[2] and it[3] in (None, "d5") and (it[3] or it[5])]
 
 
 def write(hudi: Hudi, path: Path, version: int, histories: list[History]) -> int:
