@@ -74,7 +74,7 @@ def compact(table: HudiTable, session: LocalSession, threshold: int) -> Plan:
 
 
 ANSWERS = {
-    "EVENT_TIME_ORDERING": {("a", 20, "2"), ("b", 10, "1"), ("c", 10, "1"), ("g", 5, "4"), ("h", 20, "3")},
+    "EVENT_TIME_ORDERING": {("a", 20, "2"), ("b", 10, "1"), ("c", 10, "1"), ("g", 10, "1"), ("h", 20, "3")},
     "COMMIT_TIME_ORDERING": {
         ("a", 15, "3"), ("b", 5, "2"), ("c", 3, "3"), ("e", 15, "3"), ("g", 5, "4"), ("h", 20, "3"),
     },
