@@ -109,16 +109,19 @@ def test_no_partial_compaction_changes_an_answer_of_1_2(
         copy = copy_of(path)
         settings = {**SETTINGS, "hudi_assets.data.latency": "1h", "hudi_assets.table.services": services}
         table = HudiTable.open(str(copy), settings=settings)
-        plan = table.plan_compaction(threshold=now + round((at - NOW) * HOUR))
-        assert isinstance(plan, Plan), plan
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
-        what = f"compacted up to {at}, services {services}"
-        assert not different(histories, before, answer(hudi_1_2.read(copy), histories))[:5], what
-        assert not different(histories, before, answer(table.snapshot(session).toArrow(), histories))[:5], (
-            f"{what}: ours"
-        )  # type: ignore[arg-type]
-        remaining = {log.partition for log in HudiTable.open(str(copy), settings=settings).state().remaining_logs}
-        for op in plan.operations:
-            found[f"up to {at}: {'in part' if op.partition in remaining else 'whole'}"] += 1
+        # On version 9 a plan takes the slices that one instant suits.
+        for number in range(5):
+            plan = table.plan_compaction(threshold=now + round((at - NOW) * HOUR))
+            if not isinstance(plan, Plan):
+                assert number, plan
+                break
+            table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+            what = f"compaction {number} up to {at}, services {services}"
+            assert not different(histories, before, answer(hudi_1_2.read(copy), histories))[:5], what
+            ours = table.snapshot(session).toArrow()  # type: ignore[arg-type]
+            assert not different(histories, before, answer(ours, histories))[:5], f"{what}: ours"
+            remaining = {log.partition for log in HudiTable.open(str(copy), settings=settings).state().remaining_logs}
+            for op in plan.operations:
+                found[f"up to {at}: {'in part' if op.partition in remaining else 'whole'}"] += 1
     print(dict(found))
     assert all(found[f"up to {at}: {how}"] for at in (6, NOW - 0.01) for how in ("in part", "whole")), found
