@@ -8,8 +8,8 @@ import pytest
 
 from hudi_assets.engine.actions.compaction.closure import MergeRule, close
 from hudi_assets.engine.actions.compaction.strategy import LogSummary
-from hudi_assets.engine.model.log_summary import Since, Undated
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.log_summary import Since, Undated
 
 BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
 KEEPING = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True, keeps_tombstones=True)
