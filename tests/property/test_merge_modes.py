@@ -696,6 +696,20 @@ def what_is_left(records: list[Record]) -> list[Record]:
     memory=1,
     bounds=[],
 )
+@example(  # the same, merged at once
+    base={},
+    logs=[
+        [
+            Record("a", None, "delete", 1),
+            Record("a", 5, "row", 2),
+            Record("a", 2, "delete", 3),
+            Record("a", 1, "row", 4),
+        ]
+    ],
+    thresholds=[2],
+    memory=1,
+    bounds=[],
+)
 @given(
     base=bases(nulls=False),
     logs=logs_of(),

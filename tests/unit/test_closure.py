@@ -104,6 +104,13 @@ def barring(deletes: int = 1) -> LogSummary:
         ([barring(), log(5, 6)], [True, False], [True, True], 6),
         ([barring(), log(5, 6)], [True, False], [True, True], math.inf),
         ([LogSummary(None, None, None), log(5, 6)], [True, False], [True, True], 6),
+        # Rows beside the delete, above what remains, are no deletes that a remaining row could meet.
+        (
+            [LogSummary(None, None, 1, barriers=1, undated=Undated(None, Since("1"), 4, 9)), log(5, 6)],
+            [True, False],
+            [True, False],
+            5,
+        ),
         # Nothing remains that a base row could be compared with.
         ([barring(), barring()], [True, False], [True, False], math.inf),
         # A remaining delete with an ordering value is passed over as long as the other is not merged.
