@@ -1469,4 +1469,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "",
         ZONES,
     ),
+    # -- Spark's kinds
+    Breakage(
+        "a session of Spark Connect fails wherever it happens to",
+        f"{_ENGINE}/spark/capabilities.py",
+        "    if is_connect(spark):\n        raise",
+        "    if False:\n        raise",
+        ("tests/spark/test_capabilities.py",),
+    ),
 )

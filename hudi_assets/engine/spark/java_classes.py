@@ -6,7 +6,6 @@ session; where a Spark lacks what one takes, it is not there, and its user does 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -16,8 +15,8 @@ from weakref import WeakKeyDictionary
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-log = logging.getLogger(__name__)
 _COMPILED: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()  # Spark context → its classes
+_REASONS: WeakKeyDictionary[Any, Mapping[str, str]] = WeakKeyDictionary()  # Spark context → why a class is not there
 _ONE_AT_A_TIME = Lock()
 _NAMES = ("Slices", "TaskRelation", "BaseFiles")  # each may use those before it
 _SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Seq` means a wider type
@@ -48,12 +47,19 @@ def new(session: Any, name: str, *values: Any) -> Any | None:
 def _classes(context: Any) -> Mapping[str, Any]:
     with _ONE_AT_A_TIME:  # classes of two compilations do not know each other
         if context not in _COMPILED:
-            _COMPILED[context] = _compiled(context._jvm)
+            _COMPILED[context], _REASONS[context] = _compiled(context._jvm)
         return _COMPILED[context]
 
 
-def _compiled(jvm: Any) -> Mapping[str, Any]:
-    loader, classes = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}
+def missing(session: Any) -> Mapping[str, str]:
+    """The classes that this Spark cannot have, and why; compiles them where that has not been tried."""
+    context = session.sparkContext
+    classes, reasons = _classes(context), _REASONS.get(context, {})
+    return {name: reasons.get(name, "not compiled") for name in _NAMES if name not in classes}
+
+
+def _compiled(jvm: Any) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    loader, classes, reasons = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}, {}
     for name in _NAMES:
         try:
             compiler = jvm.org.codehaus.janino.SimpleCompiler()
@@ -62,8 +68,8 @@ def _compiled(jvm: Any) -> Mapping[str, Any]:
             classes[name] = compiler.getClassLoader().loadClass(f"hudi_assets.{name}")
             loader = classes[name].getClassLoader()  # the next class may use it
         except (Py4JError, PySparkException, TypeError, OSError) as error:  # without Janino; without these files
-            log.info("Queries do without %s: %s", name, error)
-    return classes
+            reasons[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    return classes, reasons
 
 
 def _source(jvm: Any, name: str) -> str:

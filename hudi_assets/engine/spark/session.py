@@ -29,6 +29,7 @@ from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
+from hudi_assets.engine.spark.capabilities import capabilities, check_classic
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
 
@@ -89,6 +90,7 @@ def use_this_python(spark: SparkSession) -> None:
     Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
     alone.
     """
+    check_classic(spark)
     context = spark.sparkContext
     if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
@@ -225,6 +227,7 @@ def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
 def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
     """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
     session: Any = spark
+    capabilities(spark)  # says once what is missing
     slices = spark_java.new(session, "Slices", places.to_json())
     if slices is None:
         return None

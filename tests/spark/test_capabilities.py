@@ -1,0 +1,72 @@
+"""What a session is and lacks is said once; the classes in Java compile for this Spark."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_assets.engine import EnvironmentProblem
+from hudi_assets.engine.spark import capabilities as subject
+from hudi_assets.engine.spark import java_classes
+from hudi_assets.engine.spark.capabilities import Capabilities, Kind, capabilities, check_classic
+
+JAVA = Path(java_classes.__file__).with_name("java")
+
+
+@pytest.mark.spark
+def test_a_classic_session_lacks_nothing(spark: SparkSession) -> None:
+    assert capabilities(spark) == Capabilities(Kind.CLASSIC)
+    check_classic(spark)
+
+
+@pytest.mark.spark
+def test_what_is_missing_is_said_once_and_as_a_warning(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delitem(subject._KNOWN, spark, raising=False)
+    monkeypatch.setitem(java_classes._COMPILED, spark.sparkContext, {})
+    monkeypatch.setitem(java_classes._REASONS, spark.sparkContext, {"Slices": "no Janino"})
+    with caplog.at_level(logging.WARNING):
+        first, second = capabilities(spark), capabilities(spark)
+    del subject._KNOWN[spark]
+    assert first == second
+    assert "Slices: no Janino" in first.missing[0]
+    assert [record.getMessage() for record in caplog.records] == list(first.missing)
+
+
+def test_a_session_of_spark_connect_is_refused_by_name() -> None:
+    connected = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    assert capabilities(connected).kind is Kind.CONNECT
+    with pytest.raises(EnvironmentProblem, match="Spark Connect") as refused:
+        check_classic(connected)
+    assert "classic session" in (refused.value.hint or "")
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK's javac; Spark itself needs none")
+def test_the_classes_compile_for_this_spark(tmp_path: Path) -> None:
+    jars = Path(pyspark.__file__).parent / "jars"
+    scala_2_12 = any(jars.glob("scala-library-2.12*"))
+    sources = []
+    for name in java_classes._NAMES:
+        text = (JAVA / f"{name}.java").read_text("utf-8")
+        sources.append(tmp_path / f"{name}.java")
+        sources[-1].write_text(text.replace(java_classes._SEQ, "scala.collection.Seq") if scala_2_12 else text, "utf-8")
+    command = [
+        "javac",
+        "-proc:none",
+        "-nowarn",
+        "-d",
+        str(tmp_path / "classes"),
+        "-cp",
+        f"{jars}/*",
+        *map(str, sources),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {path.stem for path in JAVA.glob("*.java")} == set(java_classes._NAMES)
