@@ -6,7 +6,7 @@
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
-# make bench-page, bench-further    its result into docs/benchmarks.md; growth, planning of many files, looking
+# make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
 
 DAYS ?= 14
@@ -147,12 +147,12 @@ bench: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m benchmarks --rows $(ROWS) --runs $(RUNS) --work $(WORK) --only "$(ONLY)" --log-files $(LOG_FILES) $(if $(TABLES),--tables $(TABLES)) $(ARGS)
 
-# The last result of `make bench` into docs/benchmarks.md, and there too growth, planning of many files and looking.
+# The last result of `make bench` into docs/reference/benchmarks.md, and there too growth, planning of many files and looking.
 bench-page: setup
-	@$(ENV) python -m benchmarks.report --write docs/benchmarks.md
+	@$(ENV) python -m benchmarks.report --write docs/reference/benchmarks.md
 
 bench-further: setup
-	@$(ENV) python -m benchmarks.further --write docs/benchmarks.md $(ARGS)
+	@$(ENV) python -m benchmarks.further --write docs/reference/benchmarks.md $(ARGS)
 
 lint: setup
 	@$(ENV) ruff check .

@@ -1,7 +1,8 @@
 """The measurements beside the table of ratios: each command, run, with what it printed.
 
     make bench-further [ARGS='--only growth']
-    python -m benchmarks.further [--write docs/benchmarks.md] [--only growth] [--looks 10000] [--list] [--trial]
+    python -m benchmarks.further [--write docs/reference/benchmarks.md] [--only growth] [--looks 10000]
+        [--list] [--trial]
 
 Growth of a compaction, what a partial one costs, planning of up to a million log files, the sensor's look, where the
 time of a load and of an incremental query goes, what a filter saves.

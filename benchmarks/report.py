@@ -1,6 +1,6 @@
 """From seconds to ratios: the rows of a benchmark, their goals, and how they are written down.
 
-    python -m benchmarks.report [--write docs/benchmarks.md]
+    python -m benchmarks.report [--write docs/reference/benchmarks.md]
 
 prints the table of the last run, or puts it into a Markdown page between the page's marks.
 """

@@ -1,7 +1,7 @@
 """One YAML block per table becomes its assets, checks, job and sensor.
 
 A block says either where rows come from (`source`: a batch source, for tables this platform writes) or
-`external: true`, for tables that others write. `docs/dagster.md` describes every field;
+`external: true`, for tables that others write. `docs/how-to/dagster.md` describes every field;
 `defs/flights/defs.yaml` is the example.
 """
 

@@ -4,7 +4,7 @@ The package holds one finished row per flight that left (or should have left) Ne
 flight becomes the updates that an operations feed would have sent while it happened: scheduled, departed,
 arrived, or scheduled, cancelled. Nothing is random: what the source does not tell (when a flight was
 scheduled, how late an update was delivered) is read off a SHA-256 of the flight's key and the status, so
-that another program can work it out again. `docs/flights.md` states the rules.
+that another program can work it out again. `docs/reference/flights.md` states the rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A log file that ends within its last block, and one whose frames are damaged: what is lost is exactly what
-docs/log_format.md says, and everything else is read."""
+docs/reference/log_format.md says, and everything else is read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables of versions 8 and 9: all four queries as Apache Hudi 1.2.0 has them, on our tables and on theirs.
 
-Time travel goes by requested times, incremental ranges by completion times (`docs/queries.md`).
+Time travel goes by requested times, incremental ranges by completion times (`docs/explanation/queries.md`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every type and every change of a table's schema beside Apache Hudi: we write and they read, and the other way.
 
-What a release cannot read of any table, its own included, is asserted too: `docs/schema.md` lists it.
+What a release cannot read of any table, its own included, is asserted too: `docs/reference/schema.md` lists it.
 """
 
 from __future__ import annotations

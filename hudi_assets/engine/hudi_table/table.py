@@ -59,7 +59,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
         nothing is given (`s` for 32 bits). `data_latency`: how long from
         an event to its commit, or "auto" to learn it from the commits. `clock`: "system", or "commit" for a
         replayed stream whose time is the newest commit's `clock_time`. `hive_style`, `url_encode`: how partition
-        values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/merge.md`;
+        values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/explanation/merge.md`;
         COMMIT_TIME_ORDERING takes no ordering field, so it needs the event-time field. `exact_split`: no record
         above a threshold gets into the read-optimized view by compaction; Hudi's own table services are off then.
         Raises `InvalidInput` before anything is written.

@@ -15,7 +15,7 @@ EVENT_TIME_ORDERING_0X (DefaultHoodieRecordPayload as Hudi 0.x has it): the same
 there is compared with the base row, of equal ones the log's wins; a delete block's delete ends the base row
 whatever its ordering value.
 
-A null ordering value in a data row loses against any other. `docs/merge.md` says what was tried.
+A null ordering value in a data row loses against any other. `docs/explanation/merge.md` says what was tried.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ read part by part and what was decided for is given out. What is held at a time:
   Of Avro blocks only the rows that win are decoded then;
 - a quarter of the budget of base rows (where all of them fit, they are read once), one log block, and a bit or a byte
   per row.
-`docs/compaction.md` says what that comes to.
+`docs/explanation/compaction.md` says what that comes to.
 """
 
 from __future__ import annotations

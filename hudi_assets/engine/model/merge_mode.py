@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MergeMode(StrEnum):
-    """Which of a key's records wins; what a table has follows from its payload class (`docs/merge.md`).
+    """Which of a key's records wins; what a table has follows from its payload class (`docs/explanation/merge.md`).
 
     The first two are org.apache.hudi.common.config.RecordMergeMode's; the others are what Hudi 0.x does with
     OverwriteWithLatestAvroPayload and an ordering field, and with DefaultHoodieRecordPayload.

@@ -1,7 +1,7 @@
 """Queries as Spark DataFrames, and as tasks that any process can run.
 
 Four kinds, in Hudi's words (hoodie.datasource.query.type, as.of.instant): snapshot, read-optimized, time
-travel, and incremental. `docs/queries.md` says what each answers, and where Hudi's own differ.
+travel, and incremental. `docs/explanation/queries.md` says what each answers, and where Hudi's own differ.
 """
 
 from __future__ import annotations

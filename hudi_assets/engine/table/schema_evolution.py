@@ -1,7 +1,8 @@
 """How a table's schema follows the rows that are written: added columns, wider types. Pure.
 
 What may change is what Apache Hudi's writers change by default (HoodieSchemaUtils.deduceWriterSchema,
-AvroSchemaUtils.checkValidEvolution) and every reader of theirs then reads rightly: `docs/schema.md` has the list.
+AvroSchemaUtils.checkValidEvolution) and every reader of theirs then reads rightly.
+`docs/reference/schema.md` has the list.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _refusal(config: TableConfig, verdict: Verdict, saved: SavedBy | None, now_m
         hint = f"State the zone that the writers are in: {TIMELINE_ZONE}."
     else:
         what = f"The table states that its instants are in {zone} (hoodie.table.timeline.timezone)"
-        hint = "Mend the writer whose instants are in another zone; see docs/timezones.md."
+        hint = "Mend the writer whose instants are in another zone; see docs/explanation/timezones.md."
     if theirs is None:
         known = (
             f"and nothing tells whether that is the writers' ({verdict}: the table was copied, or the zone is another)"

@@ -9,5 +9,5 @@
 - `archive`: instants that have left the active timeline. `archived_facts`: what we keep of them beside the table.
 - `decode_cache`, `whole_files`, `checked_json`: reading files once, whole, and only if they are what was written.
 
-`table.state` reads a timeline; `transaction.publish` writes one. `docs/format.md` describes the files.
+`table.state` reads a timeline; `transaction.publish` writes one. `docs/reference/format.md` describes the files.
 """

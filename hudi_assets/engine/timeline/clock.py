@@ -54,7 +54,7 @@ def _ahead(last: str, ahead_ms: int, now: int, timezone: str, where: str) -> Con
         hint = f"Try again from {utc_text(now + ahead_ms)} on."
     else:
         why = "A clock is wrong, or it was made in another time zone."
-        hint = f"Set the clock, or wait until {utc_text(now + ahead_ms)}; for zones see docs/timezones.md."
+        hint = f"Set the clock, or wait until {utc_text(now + ahead_ms)}; for zones see docs/explanation/timezones.md."
     own = " (the zone of this process)" if timezone == LOCAL else ""
     return Conflict(
         f"The timeline's last instant {last} lies ahead of this machine's clock, which shows "

@@ -10,5 +10,5 @@ The order never changes: refuse another time zone → lock → recover what a cr
   look.
 - `other_executors`, `late_log_files`: what another engine does meanwhile.
 
-`docs/concurrency.md` has the protocol and the measurements behind it.
+`docs/explanation/concurrency.md` has the protocol and the measurements behind it.
 """

@@ -33,7 +33,8 @@ class Kind:
     def readers(self) -> tuple[str, ...]:
         """The releases of Apache Hudi that read it right.
 
-        1.2.0 writes the ordering field under a key that 0.15.0 does not look at: late rows win there (docs/merge.md).
+        1.2.0 writes the ordering field under a key that 0.15.0 does not look at: late rows win there
+        (docs/explanation/merge.md).
         """
         return ("0.15.0", "1.2.0") if (self.release, self.version) == ("0.15.0", 6) else ("1.2.0",)
 

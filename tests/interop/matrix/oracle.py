@@ -4,7 +4,7 @@ No line of an engine decides here. An event is a row or a delete of one key by o
 commits' log files it merged in which file group. Event-time ordering: log records are merged first, then with the
 base row. The greater event time wins, of equal ones the later; a delete without an event time ends what came before it,
 and a delete block's right after it is passed over. A merge forgets deletes. Hudi 0.x compares no log record with a
-delete block's delete (docs/merge.md): `by_0_x`.
+delete block's delete (docs/explanation/merge.md): `by_0_x`.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Walk:
         self.seconds = 0.0
         self.horizon = ""
         # By 1.x's rules, what comes after a delete without event time is newer than it: hudi-rs has another rule than
-        # 1.2.0 there (docs/merge.md). By 0.x's nothing is kept out.
+        # 1.2.0 there (docs/explanation/merge.md). By 0.x's nothing is kept out.
         self.gone: dict[int, float] = {}
         self.executed_by_hudi: set[str] = set()
         self.done: list[str] = [f"seed {seed}, {table.kind.name}, {table.shape.name}"]

@@ -98,7 +98,7 @@ def logs_of(table: Path, instant: str) -> list[Path]:
 
 
 def block_instants(log: Path) -> Iterator[str]:
-    """INSTANT_TIME of each block of a log file (`docs/log_format.md`)."""
+    """INSTANT_TIME of each block of a log file (`docs/reference/log_format.md`)."""
     data = log.read_bytes()
     at = 0
     while at < len(data):

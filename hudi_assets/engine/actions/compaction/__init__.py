@@ -9,5 +9,5 @@
 - `cost`: what each threshold would cost. `other_engines`, `decimal_limits`: what is refused, or settled, beside
   others.
 
-`docs/compaction.md` has the rules and why they are right.
+`docs/explanation/compaction.md` has the rules and why they are right.
 """

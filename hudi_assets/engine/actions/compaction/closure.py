@@ -1,7 +1,8 @@
 """Closing a selection of a slice's log files, so that merging them now and the rest later changes no answer. Pure.
 
 What is merged early becomes base rows. That is the same as merging all at once only where no remaining record
-could have decided otherwise against a log record than against that base row: see `docs/merge.md` for each mode.
+could have decided otherwise against a log record than against that base row.
+`docs/explanation/merge.md` has the rule of each mode.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Version 6 only, and only where Hudi's own table services never touch the table (
 the residue log is written by our execution. It holds
 - tombstones: deletes that won, and that an older record in a carried-over log would still lose to;
 - with an exact split, every record above the threshold, its meta fields unchanged.
-It is `.<file id>_<C>.log.1_0-0-0`, first in log order, its blocks have INSTANT_TIME C. See `docs/merge.md`.
+It is `.<file id>_<C>.log.1_0-0-0`, first in log order, its blocks have INSTANT_TIME C. See `docs/explanation/merge.md`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A block is a header of 33 bytes, its contents as the file's codec has them, and its checksums. Sizes are in
 bytes, integers big-endian. Everything read is checked against the bytes that are there: what a file claims never
-decides how much memory is taken. `docs/metadata_table.md` has the layout.
+decides how much memory is taken. `docs/reference/metadata_table.md` has the layout.
 """
 
 from __future__ import annotations

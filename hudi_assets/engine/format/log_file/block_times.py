@@ -1,7 +1,7 @@
 """What the header of a block of ours says of its records' event times, so that its content need not be read. Pure.
 
 It stands as custom properties in the Avro schema of the SCHEMA header, the one place that every reader of Hudi reads
-past: an unknown header key makes them fail. `docs/log_format.md` lists them.
+past: an unknown header key makes them fail. `docs/reference/log_format.md` lists them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hudi log files, bytes ↔ blocks. Pure: no file system, no Spark; bytes come in and go out.
 
 The layout is that of org.apache.hudi.common.table.log.HoodieLogFormatWriter, log format version 1, the
-same for table versions 6 and 9; `docs/log_format.md` describes it. Damage is recognised as
+same for table versions 6 and 9; `docs/reference/log_format.md` describes it. Damage is recognised as
 HoodieLogFileReader does (`isBlockCorrupted`) and skipped to the next magic; each skipped stretch is
 yielded as a CORRUPT block so that it can be reported. All integers are big-endian, offsets and sizes are
 in bytes.

@@ -2,5 +2,5 @@
 
 `config.read_config` is the way in. The other modules have a subject each: `merging`, `compaction`, `indexes`,
 `parquet`, `key_generators`; `stated` checks settings that are given for one process, `versions` what follows from
-the version. `docs/settings.md` lists the keys.
+the version. `docs/reference/settings.md` lists the keys.
 """

@@ -1,7 +1,7 @@
 """What hoodie.properties says about merging, checked: merge mode, ordering field, who runs table services. Pure.
 
 On version 6 the payload class and `hoodie.table.precombine.field` decide (tried: Hudi 0.15.0 looks at nothing else;
-1.2.0 fails where `hoodie.record.merge.mode` contradicts the payload class). See `docs/merge.md`.
+1.2.0 fails where `hoodie.record.merge.mode` contradicts the payload class). See `docs/explanation/merge.md`.
 """
 
 from __future__ import annotations
