@@ -170,7 +170,7 @@ ci:
 
 # Resolves the dependencies anew. Needs uv.
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras --group dev pyproject.toml -o requirements.lock
 
 # What the job wrote, and the tools' caches. A home that HUDI_ASSETS_HOME moved elsewhere is left alone.
 clean:

@@ -26,8 +26,8 @@ from hudi_assets.checks import table_checks
 from hudi_assets.engine.model.units import MICROS_OF, parse_latency
 from hudi_assets.engine.table.settings.config import AUTO
 from hudi_assets.housekeeping import housekeeping_asset
+from hudi_assets.resources.table import TableResource
 from hudi_assets.sensors import compaction_job, event_time_trigger
-from resources.table import TableResource
 
 
 class SourceModel(Model, Resolvable):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from dagster import Definitions, in_process_executor, load_from_defs_folder
 
-from resources import Catalog, SparkResource
+from resources import CATALOG, SPARK
 
 # In process, so that all steps of a run share one Spark.
 defs = Definitions.merge(
     load_from_defs_folder(path_within_project=Path(__file__).parent),
     Definitions(
         executor=in_process_executor,
-        resources={"spark": SparkResource(), "catalog": Catalog()},
+        resources={"spark": SPARK, "catalog": CATALOG},
     ),
 )

@@ -36,8 +36,8 @@ from hudi_assets.engine.model.units import duration, iso
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.home import dagster_home, home, project_root
-from resources.catalog import Catalog
-from resources.spark import SparkResource
+from hudi_assets.resources.catalog import Catalog
+from hudi_assets.resources.spark import SparkResource
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry

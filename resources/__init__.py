@@ -1,7 +1,8 @@
-"""Dagster resources: Spark, the tables, and the catalog in which readers find them."""
+"""The resources of this repository's own Dagster project. They are the library's; their settings stand here."""
 
-from resources.catalog import Catalog
-from resources.spark import SparkResource
-from resources.table import TableResource
+from hudi_assets.resources import Catalog, SparkResource, TableResource
 
-__all__ = ["Catalog", "SparkResource", "TableResource"]
+__all__ = ["CATALOG", "SPARK", "Catalog", "SparkResource", "TableResource"]
+
+SPARK = SparkResource()
+CATALOG = Catalog()

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
-from resources.catalog import Catalog, freshness_properties
+from hudi_assets.resources.catalog import Catalog, freshness_properties
 from tests.local_session import Frame, LocalSession, install
 
 

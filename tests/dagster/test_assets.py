@@ -8,7 +8,7 @@ import pytest
 from dagster import AssetKey, DagsterEventType
 
 from hudi_assets.engine.model.units import iso
-from resources.catalog import Catalog
+from hudi_assets.resources.catalog import Catalog
 from tests.dagster.conftest import Platform, checks, materialized
 from tests.dagster.small_source import SmallSource, ms
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine.model import Freshness
 from hudi_assets.home import project_root
-from resources.catalog import freshness_properties, read_optimized_query, view_statement
-from resources.metastore import Metastore
+from hudi_assets.resources.catalog import freshness_properties, read_optimized_query, view_statement
+from hudi_assets.resources.metastore import Metastore
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -90,7 +90,7 @@ def test_properties_name_times_in_both_forms() -> None:
 
 _PUBLISHER = """
 import sys
-from resources.spark import SparkResource
+from hudi_assets.resources.spark import SparkResource
 spark = SparkResource().spark_session
 for line in sys.stdin:
     spark.sql(line)

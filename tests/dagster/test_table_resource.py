@@ -10,7 +10,7 @@ from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
 from hudi_assets.engine.errors import EnvironmentProblem, UnsupportedTable
 from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD
-from resources.spark import HUDI_BUNDLE, SparkResource
+from hudi_assets.resources.spark import HUDI_BUNDLE, SparkResource
 
 SCHEMA = pa.schema([("id", pa.string()), ("paid_at", pa.timestamp("us", tz="UTC")), ("n", pa.int64())])
 

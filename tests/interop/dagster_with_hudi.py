@@ -21,7 +21,7 @@ def main(path: str, threshold: str, settings: dict[str, Any]) -> dict[str, objec
     from dagster.components import build_defs_for_component
 
     from hudi_assets.components import HudiTableComponent
-    from resources import Catalog, SparkResource
+    from hudi_assets.resources import Catalog, SparkResource
 
     component = HudiTableComponent(
         name="events", path=path, external=True, executor="hudi", writers="stopped", settings=settings

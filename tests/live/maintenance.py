@@ -21,7 +21,7 @@ from dagster.components import build_defs_for_component
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
-from resources.catalog import Catalog, freshness_properties
+from hudi_assets.resources.catalog import Catalog, freshness_properties
 
 
 class FileCatalog(Catalog):

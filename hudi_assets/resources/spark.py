@@ -12,7 +12,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
 from hudi_assets.home import home, project_root
-from resources.metastore import Metastore
+from hudi_assets.resources.metastore import Metastore
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
 LOCAL_SETTINGS: Mapping[str, Any] = {
