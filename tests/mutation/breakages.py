@@ -610,7 +610,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     # -- carried-over log files
     Breakage(
         "a link that leads to nothing is passed over",
-        f"{_ENGINE}/storage.py",
+        f"{_ENGINE}/storage/local.py",
         "                files.append(FileInfo(path, 0, target, links=0, broken=True))",
         "                pass",
         LINKS,
@@ -659,7 +659,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a full disk does not say which file it was",
-        f"{_ENGINE}/named_file.py",
+        f"{_ENGINE}/storage/named_file.py",
         "            error.filename = str(path)",
         "            pass",
         NAMED_FILES,
@@ -750,7 +750,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a symbolic link leads to a link",
-        f"{_ENGINE}/storage.py",
+        f"{_ENGINE}/storage/local.py",
         "os.path.relpath(os.path.realpath(self._at(target)), folder)",
         "os.path.relpath(self._at(target), folder)",
         LINKS,
@@ -801,7 +801,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a file takes the name of one that is there",
-        f"{_ENGINE}/storage.py",
+        f"{_ENGINE}/storage/local.py",
         "            # As in `create`: link() fails where rename() would overwrite.\n",
         "            target.unlink(missing_ok=True)\n",
         ATTEMPTS,

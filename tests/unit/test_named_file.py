@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine.named_file import naming
 from hudi_assets.engine.spark.session import capture
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.storage.named_file import naming
 from hudi_assets.engine.table.base_file_writer import write_base_file
 
 ROWS = pa.table(

@@ -8,9 +8,6 @@ import itertools
 import json
 import os
 import pickle
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,9 +24,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
-from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
+from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.capabilities import capabilities, check_classic
+from hudi_assets.engine.spark.java_runtime import check_java
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
 
@@ -40,7 +38,6 @@ _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
 _OUTCOME = pa.schema([("result", pa.binary())])
 _TASKS_BEGUN = itertools.count()  # in this process, a worker
-_JAVA_VERSION = re.compile(r'version "((\d+)[^"]*)"')
 # Driver and workers are on this machine: its name need not resolve, and nobody else need reach them.
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _DEFAULTS = {
@@ -94,24 +91,6 @@ def use_this_python(spark: SparkSession) -> None:
     context = spark.sparkContext
     if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
-
-
-def check_java() -> None:
-    """Raise `EnvironmentProblem` unless a Java runtime of version 17 or later is found."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    hint = "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
-    if java is None or not os.path.exists(java):
-        where = f"JAVA_HOME={home}" if home else "PATH"
-        raise EnvironmentProblem("Spark needs Java 17 or later, and none was found.", where=where, hint=hint)
-    try:
-        out = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace", check=False).stderr
-    except OSError as error:
-        raise EnvironmentProblem(f"Java cannot be run: {error.strerror}.", where=java, hint=hint) from error
-    version = _JAVA_VERSION.search(out)
-    if version is None or int(version[2]) < 17:
-        this = version[1] if version else out.strip()
-        raise EnvironmentProblem(f"Spark needs Java 17 or later; this is {this!r}.", where=java, hint=hint)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
