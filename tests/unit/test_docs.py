@@ -12,8 +12,9 @@ from hudi_assets.engine.table.settings.config import _OWN_SETTINGS
 from hudi_assets.home import project_root
 
 ROOT = project_root()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-README = PAGES[0].read_text()
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+SETTINGS = ROOT / "docs/reference/settings.md"
+COMMANDS = (ROOT / "docs/reference/commands.md").read_text()
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # Files of the project by their path, as code in the text.
 _PATH = re.compile(r"`((?:tests|hudi_assets|engine|resources|benchmarks|scripts|docs)/[\w./-]+)`")
@@ -46,12 +47,12 @@ def test_files_that_are_named_are_there(page: Path) -> None:
 
 def test_every_setting_of_ours_is_listed() -> None:
     keys = {page: set(re.findall(r"^\| `(hudi_assets\.[a-z.]+)`", page.read_text(), re.MULTILINE)) for page in PAGES}
-    assert keys[PAGES[0]] == _OWN_SETTINGS
+    assert keys[SETTINGS] == _OWN_SETTINGS
     assert keys[ROOT / "docs/reference/format.md"] >= _OWN_SETTINGS  # which lists what else is written by these names
 
 
 def test_every_command_is_listed_and_no_other() -> None:
-    (table,) = re.findall(r"^\| command \|.*?\n\n", README, re.MULTILINE | re.DOTALL)
+    (table,) = re.findall(r"^\| command \|.*?\n\n", COMMANDS, re.MULTILINE | re.DOTALL)
     cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
     listed = {name for cell in cells for name in re.findall(r"`([a-z-]+)\b[^`]*`", cell)}
     functions = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
@@ -63,3 +64,25 @@ def test_make_targets_that_are_named_are_there() -> None:
     for page in PAGES:
         named = set(re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text()))
         assert named <= targets, page
+
+
+def test_the_readme_is_short_and_every_page_is_in_the_index() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 1500
+    index = ROOT / "docs/README.md"
+    linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", index.read_text())}
+    assert [page for page in PAGES if page.is_relative_to(index.parent) and page not in linked | {index}] == []
+
+
+def test_every_decision_has_a_status() -> None:
+    for page in sorted((ROOT / "docs/decisions").glob("*.md")):
+        assert re.search(r"^Status: (Accepted|Superseded by)\b", page.read_text(), re.MULTILINE), page
+
+
+def test_commands_of_the_readme_are_there() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "make run" in readme
+    assert "make test" in readme
+    functions = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    named = set(re.findall(r"^(?:\S*/)?hudi-assets ([a-z-]+)", readme, re.MULTILINE))
+    assert named
+    assert named <= {name.replace("_", "-") for name in functions}

@@ -1,14 +1,14 @@
-"""The README's table of what works beside Apache Hudi is that of the matrix's expectations."""
+"""The page's table of what works beside Apache Hudi is that of the matrix's expectations."""
 
 from __future__ import annotations
 
 from tests.interop.matrix.expectations import TOPICS
 from tests.interop.matrix.kinds import KINDS
-from tests.interop.matrix.table import BEGIN, END, README, inserted, lines
+from tests.interop.matrix.table import BEGIN, END, PAGE, inserted, lines
 
 
-def test_the_readme_has_the_current_table() -> None:
-    text = README.read_text()
+def test_the_page_has_the_current_table() -> None:
+    text = PAGE.read_text()
     assert text.count(BEGIN) == text.count(END) == 1
     assert inserted(text) == text, "run: .venv/bin/python -m tests.interop.matrix.table --write"
 

@@ -1,7 +1,7 @@
 """What each cell of the matrix does today: right, or refused by name.
 
 A cell that is refused names the error and a part of its message. Where a refusal has become support its test fails,
-until the line here is taken out. `table.py` makes the README's table from this.
+until the line here is taken out. `table.py` makes the table in the docs from this.
 """
 
 from __future__ import annotations

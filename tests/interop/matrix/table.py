@@ -1,9 +1,9 @@
-"""The README's table of what works beside Apache Hudi, from the matrix's expectations.
+"""The table in docs/reference/beside_hudi.md of what works beside Apache Hudi, from the matrix's expectations.
 
     .venv/bin/python -m tests.interop.matrix.table            # prints it
-    .venv/bin/python -m tests.interop.matrix.table --write    # puts it into the README
+    .venv/bin/python -m tests.interop.matrix.table --write    # puts it into the page
 
-A unit test checks that the README has the current one.
+A unit test checks that the page has the current one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.interop.matrix.expectations import TOPICS, limit, refusal
 from tests.interop.matrix.kinds import KINDS, Kind
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/reference/beside_hudi.md"
 BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
 
 
@@ -48,7 +48,7 @@ def lines() -> Iterator[str]:
 
 
 def inserted(text: str) -> str:
-    """The README with the current table between its markers."""
+    """The page with the current table between its markers."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + BEGIN + "\n" + "\n".join(lines()) + "\n" + END + after
@@ -56,7 +56,7 @@ def inserted(text: str) -> str:
 
 def main() -> None:
     if "--write" in sys.argv[1:]:
-        README.write_text(inserted(README.read_text()))
+        PAGE.write_text(inserted(PAGE.read_text()))
     else:
         print("\n".join(lines()))
 
