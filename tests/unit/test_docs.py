@@ -83,6 +83,7 @@ def test_commands_of_the_readme_are_there() -> None:
     assert "make run" in readme
     assert "make test" in readme
     functions = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    named = set(re.findall(r"^(?:\S*/)?hudi-assets ([a-z-]+)", readme, re.MULTILINE))
+    code = "\n".join(_FENCED.findall(readme))
+    named = set(re.findall(r"^(?:\S*/)?hudi-assets +([a-z-]+)", code, re.MULTILINE))
     assert named
     assert named <= {name.replace("_", "-") for name in functions}
