@@ -133,7 +133,7 @@ class _Maker:
         return WriteStat(f"{partition}/{name}", partition, file_id, "null", _BASE_BYTES, num_writes=1000)
 
     def _log(self, base: str, commit: int, hour: int, partition: str, file_id: str) -> WriteStat:
-        instant, version = (base, hour + 1) if self.layout.carries_logs_over else (_instant(commit), 1)
+        instant, version = (base, hour + 1) if not self.layout.cuts_by_completion else (_instant(commit), 1)
         name = self.layout.log_file_name(file_id, instant, version, "0-1-0")
         size = _LOG_BYTES + commit
         self._hole(f"{partition}/{name}", size)

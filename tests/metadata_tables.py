@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.format.hfile.file import Flavour, write_hfile
+from hudi_assets.engine.format.hfile.file import write_hfile
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
 from hudi_assets.engine.model import Action, State
@@ -34,7 +34,7 @@ def switch_on(table: HudiTable, *more: str, indexed: Sequence[str] | None = None
     """
     layout: Layout = table.state().layout
     storage, version = LocalStorage(table.path), table.config.table_version
-    flavour = Flavour.NATIVE if layout.has_completion_times else Flavour.HBASE
+    flavour = layout.metadata_flavour
     first, schema = FIRST[version], record_schema(flavour)
     name = f"files-0000-0_0-0-0_{first}.hfile"
     base = write_hfile([encode(partition_list([]), schema, base_file=name)], schema=schema, flavour=flavour)
@@ -47,7 +47,7 @@ def switch_on(table: HudiTable, *more: str, indexed: Sequence[str] | None = None
         "hoodie.populate.meta.fields=false\n".encode(),
     )
     stat = WriteStat(f"files/{name}", "files", "files-0000-0", "null", len(base), num_writes=1, num_inserts=1)
-    completion = first if layout.has_completion_times else None
+    completion = first if layout.names_completion_times else None
     for state in State:
         done = state is State.COMPLETED
         content = layout.encode_commit(CommitMetadata("BULK_INSERT", (stat,))) if done else b""
@@ -67,7 +67,7 @@ def _add_column_stats(storage: LocalStorage, layout: Layout, version: int, index
         name = f".col-stats-000{number}-0_{instant}.log.1_0-0-0"
         storage.create(f"{ROOT}/{COLUMN_STATS}/{name}", empty)
     path = own_path(
-        layout, instant, Action.DELTA_COMMIT, State.COMPLETED, instant if layout.has_completion_times else None
+        layout, instant, Action.DELTA_COMMIT, State.COMPLETED, instant if layout.names_completion_times else None
     )
     storage.create(path, layout.encode_commit(CommitMetadata("BULK_INSERT", ())))
     if indexed is not None:
@@ -82,7 +82,7 @@ def column_stats(table: HudiTable) -> dict[tuple[str, str], dict[str, Any]]:
     state = table.state()
     own = OwnTimeline.read(state.storage, state.layout)
     valid = ValidInstants(own, state.timeline)
-    schema = record_schema(Flavour.NATIVE if state.layout.has_completion_times else Flavour.HBASE)
+    schema = record_schema(state.layout.metadata_flavour)
     found = {}
     for slice_ in newest_slices(state.storage, state.layout, own, COLUMN_STATS):
         for entry in merged_stats(state.storage, slice_, valid, schema, ""):

@@ -102,7 +102,7 @@ def no_strays(table: HudiTable, where: str = "") -> None:
     shown |= {x.base_file.path for s in state.view.groups.values() for x in s if x.base_file}
     on_disk = {f.path for files in state.listing.values() for f in files if not f.name.startswith(".hoodie")}
     assert on_disk == shown, where
-    if not state.layout.carries_logs_over:  # there a log file is of the instant in its name
-        dead = [log.path for log in state.remaining_logs if log.base_instant not in state.committed]
-        assert dead == [], where
+    named = ((log.path, state.layout.delta_commit_of(log)) for log in state.remaining_logs)
+    dead = [path for path, instant in named if instant is not None and instant not in state.committed]
+    assert dead == [], where
     assert LocalStorage(table.path).list_directories(".hoodie/.temp") == [], where

@@ -59,7 +59,7 @@ def test_noticed_where_there_is_something_to_mend(
         table.recover()
         assert _later(folder).leftovers() == (), died
     # Where nothing is carried over, a plan is one file: there, or not.
-    links = HudiTable.open(str(path)).state().layout.carries_logs_over
+    links = HudiTable.open(str(path)).state().layout.makes_links
     assert bool(noticed) == (links or action is not _plan)
 
 

@@ -38,6 +38,7 @@ SERIES = ("tests/cli/test_series.py",)
 ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
+LAYOUT = ("tests/unit/test_layout_answers.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 
 
@@ -915,7 +916,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a savepoint names no log file of a later slice",
         f"{_ENGINE}/actions/savepoint.py",
-        "    if state.layout.has_completion_times:",
+        "    if state.layout.cuts_by_completion:",
         "    if not state:",
         ("tests/unit/test_housekeeping_v2.py",),
     ),
@@ -1035,21 +1036,21 @@ BREAKAGES: tuple[Breakage, ...] = (
     # -- past instants
     Breakage(
         "a log file requested below the plan's instant, and completed above it, is kept",
-        f"{_ENGINE}/actions/compaction/placement.py",
+        f"{_ENGINE}/table/layout/placement.py",
         "log.base_instant <= instant and completion > low",
         "False",
         PAST_INSTANTS,
     ),
     Breakage(
         "a plan may stand before the active timeline's start",
-        f"{_ENGINE}/actions/compaction/placement.py",
+        f"{_ENGINE}/table/layout/placement.py",
         "max([self.floor, slice_.base_instant",
         "max([slice_.base_instant",
         PAST_INSTANTS,
     ),
     Breakage(
         "a plan may stand above an unfinished write",
-        f"{_ENGINE}/actions/compaction/placement.py",
+        f"{_ENGINE}/table/layout/placement.py",
         "return self.ceiling is None or self._free(low) < self.ceiling",
         "return True",
         PAST_INSTANTS,
@@ -1460,6 +1461,42 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return Integer.signum(order.intValue()) == other ? order : null;",
         "return order;",
         FILTERS,
+    ),
+    # -- what the layout answers
+    Breakage(
+        "a plan of version 6 is made while a write is unfinished",
+        f"{_ENGINE}/table/layout/v6.py",
+        "plans_beside_writes: bool = False",
+        "plans_beside_writes: bool = True",
+        ("tests/unit/test_beside_writes.py",),
+    ),
+    Breakage(
+        "nobody has to say how other engines write a table of version 6",
+        f"{_ENGINE}/table/layout/v6.py",
+        "needs_stated_writers: bool = True",
+        "needs_stated_writers: bool = False",
+        LAYOUT,
+    ),
+    Breakage(
+        "a delta commit of the metadata table counts only with an instant of the data table",
+        f"{_ENGINE}/table/layout/v6.py",
+        'return f"{instant}{_AT_ONCE}"',
+        "return instant",
+        LAYOUT,
+    ),
+    Breakage(
+        "the metadata table of version 8 is compacted while what it folds is pending",
+        f"{_ENGINE}/table/layout/v8.py",
+        "return not any(instant in pending for instant in deltas)",
+        "return True",
+        LAYOUT,
+    ),
+    Breakage(
+        "the metadata table of version 8 is compacted beside another engine",
+        f"{_ENGINE}/table/layout/v8.py",
+        "metadata_has_other_writers: bool = True",
+        "metadata_has_other_writers: bool = False",
+        LAYOUT,
     ),
     # -- taking back
     Breakage(

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine.actions.compaction.placement import past_instant
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.table.layout.placement import past_instant
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.timeline.instants import Timeline, format_instant
 

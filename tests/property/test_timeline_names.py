@@ -28,15 +28,15 @@ PIECES = st.lists(
 @given(instant=INSTANTS, completion=INSTANTS, action=st.sampled_from(Action), state=st.sampled_from(State))
 def test_read_back(layout: Layout, instant: str, completion: str, action: Action, state: State) -> None:
     # Version 6 names a clustering as the replacecommit that it becomes.
-    assume(layout.has_completion_times or action is not Action.CLUSTERING)
-    completion_given = completion if state is State.COMPLETED and layout.has_completion_times else None
+    assume(layout.names_completion_times or action is not Action.CLUSTERING)
+    completion_given = completion if state is State.COMPLETED and layout.names_completion_times else None
     path = layout.instant_path(instant, action, state, completion_given)
     folder, _, name = path.rpartition("/")
     assert folder == layout.timeline_folder
     found = layout.parse_instant(name)
     assert found is not None, name
     assert (found.timestamp, found.state, found.completion) == (instant, state, completion_given)
-    ends_as = COMPLETES_AS | (COMPLETES_AS_IN_V8 if layout.has_completion_times else {})
+    ends_as = COMPLETES_AS | (COMPLETES_AS_IN_V8 if layout.names_completion_times else {})
     assert found.action == (ends_as.get(action, action) if state is State.COMPLETED else action)
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.actions.compaction.cost import CostPoint, cost_curve
-from hudi_assets.engine.actions.compaction.placement import NewInstant
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.freshness import compute_freshness
 from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, MergeMode, Plan
+from hudi_assets.engine.table.layout.placement import NewInstant
 from hudi_assets.engine.table.slices.file_view import FileView
 
 MB = 1024 * 1024

@@ -55,7 +55,7 @@ class Table:
     def own(self, timestamp: str, action: Action = Action.DELTA_COMMIT, state: State = State.COMPLETED) -> None:
         states = [State.REQUESTED, State.INFLIGHT, State.COMPLETED]
         for each in states[: states.index(state) + 1]:
-            completion = timestamp[:14] + "500" if self.layout.has_completion_times else None
+            completion = timestamp[:14] + "500" if self.layout.names_completion_times else None
             path = self.layout.instant_path(timestamp, action, each, completion)
             self.storage.create(f"{ROOT}/{path}", b"")
 

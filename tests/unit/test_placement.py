@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hudi_assets.engine.actions.compaction.placement import PastInstant, past_instant
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.table.layout.placement import PastInstant, past_instant
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.timeline.instants import Timeline, format_instant
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.actions.compaction.hudi_strategies import day_of, hudi_strategy
-from hudi_assets.engine.actions.compaction.placement import NewInstant
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, NoPlan, Plan
 from hudi_assets.engine.model.plans import StrategyName
+from hudi_assets.engine.table.layout.placement import NewInstant
 from hudi_assets.engine.table.settings.compaction import CompactionSettings, TriggerName, parse_compaction_settings
 from hudi_assets.engine.table.slices.file_view import FileView
 

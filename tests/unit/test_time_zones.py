@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction.hudi_executor import check_jvm_zone
-from hudi_assets.engine.actions.compaction.placement import past_instant
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.model import Action, Instant, NoPlan, Plan, State
 from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.table.layout.placement import past_instant
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.settings.config import TIMELINE_ZONE
 from hudi_assets.engine.timeline.clock import next_instant

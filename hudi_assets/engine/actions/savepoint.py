@@ -118,7 +118,7 @@ def savepoint_files(state: TableState, instant: str) -> Iterator[str]:
     Where slices are cut by completion times, a log file that was requested by t may have been completed after a base
     instant beyond t: it is in that later slice, which has to stay for its sake.
     """
-    if state.layout.has_completion_times:
+    if state.layout.cuts_by_completion:
         across = slices_across(state.view_with_replaced, state.replaced, instant, at_its_own_time())
         yield from (path for slices in across.values() for slice_ in slices for path in _paths(slice_))
     links = inventory(state).links

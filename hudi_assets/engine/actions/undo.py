@@ -182,16 +182,15 @@ class Undo:
     def _may_build_on(self, target: Instant, other: Instant) -> bool:
         """A later write, compaction or replacecommit may have read what the target wrote, or written into its slices.
 
-        Where a log file carries its own commit's instant, delta commits after a compaction's instant are as they
-        were without it.
+        Where they do not append to its slices, delta commits after a compaction's instant are as they were without it.
         """
         delta_after_compaction = target.action is Action.COMMIT and other.action is Action.DELTA_COMMIT
-        independent = delta_after_compaction and not self.table.layout.carries_logs_over
+        independent = delta_after_compaction and not self.table.layout.appends_to_planned_slice
         return other.timestamp > target.timestamp and not independent
 
     def _check_nothing_appended(self, state: TableState, plan: Plan, whose: str, hint: str) -> None:
         """Commits that wrote to a plan's slices would go with them; a plan ahead of the writers' clock has such too."""
-        if not self.table.layout.carries_logs_over:
+        if not self.table.layout.appends_to_planned_slice:
             return  # log files are of their own commits, not of the slice's
         for log in appended_logs(state, plan):
             committed = [i for i in block_instants(self.table.storage, log) if i in state.committed]
@@ -290,7 +289,7 @@ class Undo:
                 where=f"{self.table.path} {plan.instant}",
                 hint=f"Stop that engine and state {WRITERS}=stopped.",
             )
-        if not self.table.layout.carries_logs_over:
+        if not self.table.layout.appends_to_planned_slice:
             return  # log files are of their own commits: without the plan they are in the old slice again
         for other in state.timeline.inflight_writes:
             raise Conflict(

@@ -334,7 +334,7 @@ def _column_memory(times: TableTimes, settled: tuple[Instant, ...], before: Even
 def _origins(state: TableState) -> dict[str, dict[str, str]]:
     """Compaction → carried-over log file → where its bytes first were written, of the log files that remain."""
     found: dict[str, dict[str, str]] = {}
-    for log in state.remaining_logs if state.layout.carries_logs_over else ():
+    for log in state.remaining_logs if state.layout.makes_links else ():
         if (origin := origin_of(state, log)) != log.path:
             found.setdefault(log.base_instant, {})[log.path] = origin
     return found

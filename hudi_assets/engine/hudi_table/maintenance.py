@@ -142,7 +142,7 @@ class Maintenance(OpenedTable):
         """True where one plan may not reach its threshold: it is bounded, or stands at a past instant."""
         settings = self.config.compaction
         bounded = settings.io_bound is not None or settings.partition_bound is not None
-        return bounded or not self._table.layout.carries_logs_over
+        return bounded or self._table.layout.back_dates_plans
 
     def pending_plan(self) -> Plan | None:
         """The plan that waits for execution."""

@@ -170,7 +170,7 @@ def time_travel_tasks(state: TableState, instant: Moment, columns: Columns = Non
     """
     _refuse_unknown_zone(state, instant)
     t = parse_instant(instant, state.config.timezone)
-    since = None if state.layout.carries_logs_over else at_its_own_time()
+    since = at_its_own_time() if state.layout.cuts_by_completion else None
     return _tasks(_reader_as_of(state, t, columns), _slices_as_of(state, t, since))
 
 
@@ -226,7 +226,7 @@ def incremental_tasks(
 ) -> list[ReadTask]:
     """The rows that the table held at `end` (None: now) whose commit lies in (begin, end].
 
-    The range is one of completion times where the timeline has them, as in Hudi 1.x; else of instants.
+    The range is one of completion times where the layout says so; else of instants.
     File groups that no write of the range touched are left out where the timeline tells.
     """
     _refuse_unknown_zone(state, begin, *(() if end is None else (end,)))
@@ -235,7 +235,7 @@ def incremental_tasks(
     high = None if end is None else parse_instant(end, timezone, "end")
     if high is not None and low > high:
         raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
-    since = _since_completion(state) if state.layout.has_completion_times else None
+    since = _since_completion(state) if state.layout.ranges_by_completion else None
     late = _completed_after(state, low) if since is not None else ()
     reader = slice_reader(state, columns)
     if high is None:

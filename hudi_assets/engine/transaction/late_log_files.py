@@ -22,9 +22,14 @@ from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 def refuse_stragglers(state: TableState, plan: Plan) -> None:
     """Raise `Conflict`, naming the log file, where executing the plan would change an answer. Nothing is changed."""
-    if not state.layout.carries_logs_over:
+    if state.layout.back_dates_plans:
         _refuse_earlier(state, plan)
-        return
+    if state.layout.loses_late_log_files:
+        _refuse_landed(state, plan)
+
+
+def _refuse_landed(state: TableState, plan: Plan) -> None:
+    """A log file that landed in the old slice is in no slice once the plan is executed."""
     for op in plan.operations:
         for log in _unplanned(state, op):
             instant = _counted_instant(state, log)

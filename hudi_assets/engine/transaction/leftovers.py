@@ -31,7 +31,7 @@ def _leftovers(state: TableState, now_ms: Callable[[], int]) -> Iterator[str]:
     removable = Orphans(state).removable
     if removable:
         instants = ", ".join(sorted({instant_of(file) for file in removable}))
-        kind = "carried-over log files" if state.layout.carries_logs_over else "files"
+        kind = "carried-over log files" if state.layout.orphans_may_hold_rows else "files"
         yield f"{len(removable)} {kind} of {instants}, which is on no timeline"
     strays = Strays(state)
     if strays.second_base_files and strays.base_files:

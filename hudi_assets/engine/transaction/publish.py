@@ -56,7 +56,7 @@ class Publisher:
         caller holds a lock under which nobody else completes this instant.
         """
         completion = None
-        if self.layout.has_completion_times:
+        if self.layout.names_completion_times:
             timeline = self.read_timeline()
             if self.completed_path(timeline, instant, action) is not None:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")

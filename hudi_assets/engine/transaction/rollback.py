@@ -181,13 +181,12 @@ class RollbackExecutor:
     def withdraw_plan(self, instant: str, links: Iterable[str]) -> None:
         """Remove a compaction's plan, then the log files of its slices.
 
-        Where nothing is carried over there are none, and what is left of an attempt goes first: the plan's instant
-        is a past one, so its base files would count as committed before long.
-        In between links are orphans: a guard, an empty pending compaction before them, keeps Hudi's archiver
+        Or, as the layout says, the other way round.
+        Without their plan links are orphans: a guard, an empty pending compaction before them, keeps Hudi's archiver
         from moving the timeline's start past them. What a crash leaves, `recover` removes as it removes an
         unpublished plan.
         """
-        if self.table.layout.carries_logs_over:
+        if self.table.layout.withdraws_plan_first:
             guard = self._guard(instant)
             self._delete_plan(instant)
             self._delete_listed(links)

@@ -51,7 +51,7 @@ class Cleaner:
         state.refuse_other_zone()
         # An older slice may hold the last copy of what is gone from a newer one.
         refuse_missing(state)
-        properties, back_dated = self.table.config.properties, not self.table.layout.carries_logs_over
+        properties, back_dated = self.table.config.properties, self.table.layout.back_dates_plans
         return plan_clean(
             inventory(state),
             keep,

@@ -81,9 +81,9 @@ class CompactionExecutor:
             executed = self._run(session, state, plan)
             self._verify_carried_over(plan)
             shared = self.table.config.writers == "locked" or self.table.publisher.metadata_table is not None
-            if shared or self.table.layout.has_completion_times:
-                # Another engine commits under this lock; the metadata table takes one change at a time; and a
-                # completion time is later than every other one.
+            if shared or self.table.layout.commits_under_lock:
+                # Another engine commits under this lock; the metadata table takes one change at a time; and so may
+                # the version's timeline.
                 held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
             refuse_stragglers(self.table.read(), plan)
             check_still_ours(self.table.storage, self.table.layout, instant, ())
@@ -99,7 +99,7 @@ class CompactionExecutor:
         )
 
     def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
-        if self.table.layout.carries_logs_over:
+        if self.table.layout.plan_tells_what_remains:
             return tuple(e.result for e in executed)
         # What the plan left is in the new slice by itself: it is counted there.
         left = {(s.partition, s.file_id): len(s.log_files) for s in self.table.read().view.latest}

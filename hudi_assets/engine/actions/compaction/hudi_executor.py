@@ -58,8 +58,7 @@ def session_settings(bundle: str) -> dict[str, str]:
 
 def check_hudi_executes(config: TableConfig, layout: Layout, plan: Plan | None, where: str) -> None:
     """Raise `UnsupportedTable` where Hudi's execution would not give what the plan says."""
-    if layout.carries_logs_over:
-        # Its commit lists no carried-over log file: incremental queries over it lose their rows.
+    if not layout.hudi_executes_plans:
         raise UnsupportedTable(
             f"Apache Hudi does not execute this project's plans on table version {config.table_version}.",
             where=where,

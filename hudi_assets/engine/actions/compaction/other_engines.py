@@ -19,7 +19,7 @@ _CLEANERS: Final = ("hoodie.clean.automatic", "hoodie.clean.async", "hoodie.clea
 
 def refuse_links_beside_others(config: TableConfig, layout: Layout, where: str) -> None:
     """Raise `InvalidInput` for symbolic links where another engine may clean: Hudi's deletes what they lead to."""
-    if not layout.carries_logs_over or config.carry_over != "symlink":
+    if not layout.makes_links or config.carry_over != "symlink":
         return
     says = f"{CARRY_OVER}=symlink loses rows where another engine cleans: Hudi's cleaner deletes what the links lead to"
     hint = (
@@ -38,10 +38,9 @@ def settled_with_others(state: TableState, plan: Plan) -> Plan:
 
     Raises `InvalidInput` for a plan that another engine's execution would make wrong.
     """
-    if state.layout.carries_logs_over:
+    if not state.layout.hudi_executes_plans:
         _refuse_their_execution(state, plan)
-        return plan
-    return replace(plan, query_time=_query_time(state, plan))
+    return replace(plan, query_time=_query_time(state, plan)) if state.layout.back_dates_plans else plan
 
 
 def refuse_short_query_time(plan: Plan, where: str) -> None:

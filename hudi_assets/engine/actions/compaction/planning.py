@@ -16,7 +16,6 @@ from hudi_assets.engine.actions.compaction.other_engines import (
     refuse_short_query_time,
     settled_with_others,
 )
-from hudi_assets.engine.actions.compaction.placement import NewInstant, Placement, past_instant
 from hudi_assets.engine.actions.compaction.residue import check_exact_split, keeps_tombstones, plan_marks
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
@@ -74,15 +73,15 @@ class CompactionPlanner:
     def _check(self) -> None:
         """Refuse what no look at the table's files can make right."""
         refuse_links_beside_others(self.table.config, self.table.layout, self.table.path)
-        if self.table.layout.carries_logs_over:
+        if self.table.layout.needs_stated_writers:
             refuse_unstated_writers(self.table.config, self.table.path)
         if self.table.config.executor == HUDI:
             check_hudi_executes(self.table.config, self.table.layout, None, self.table.path)
 
     @property
     def _waits_for_gaps(self) -> bool:
-        """Beside locked writers of version 6: a plan stands beside no unfinished write, and one may always be there."""
-        return self.table.layout.carries_logs_over and self.table.config.writers == "locked"
+        """Beside locked writers, where a plan stands beside no unfinished write: one may always be there."""
+        return not self.table.layout.plans_beside_writes and self.table.config.writers == "locked"
 
     def _await_gap(self, give_up: float) -> None:
         """Wait, without any lock, for a moment at which no write is unfinished: a busy writer has short ones."""
@@ -107,7 +106,7 @@ class CompactionPlanner:
     ) -> tuple[Plan | NoPlan, str]:
         """The plan or the reason for none, and the instant that guards its links.
 
-        On versions 8 and 9 an unfinished write keeps the plan's instant below its own, and is no reason for none.
+        Where plans are back-dated an unfinished write keeps the plan's instant below its own: no reason for none.
         """
         state.refuse_other_zone()
         refuse_missing(state)
@@ -123,7 +122,7 @@ class CompactionPlanner:
         check_metadata_table(self.table.storage, config, layout)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
-        writes = layout.carries_logs_over and not beside_writes
+        writes = not layout.plans_beside_writes and not beside_writes
         held = triggers.hold_back(state.timeline, ignore=state.guards, writes=writes)
         if held is not None:
             return held, ""
@@ -132,9 +131,6 @@ class CompactionPlanner:
         not_due = triggers.not_due(state.timeline, settings, instant=after, timezone=config.timezone)
         if not_due is not None:
             return not_due, ""
-        placement: Placement = NewInstant(after)
-        if not layout.carries_logs_over:
-            placement = past_instant(state.timeline, state.completion_of)
         # A plan of Hudi's strategies states no event time: its instant says nothing about a threshold.
         extra = {}
         if settings.by_event_time:
@@ -144,7 +140,7 @@ class CompactionPlanner:
             chosen = strategy.plan(
                 view,
                 wanted,
-                placement=placement,
+                placement=layout.placement(after, state.timeline, state.completion_of),
                 partitions=sorted(state.listing),
                 base_file_size=settings.base_file_size,
                 carry_over=functools.partial(layout.carry_over, original_of=functools.partial(origin_of, state)),
@@ -156,7 +152,7 @@ class CompactionPlanner:
             asked_for = threshold if settings.by_event_time else None
             chosen = replace(settled_with_others(state, chosen), asked_for=asked_for)
             check_room(state, chosen)
-        return chosen, now if layout.carries_logs_over else ""
+        return chosen, now if layout.makes_links else ""
 
     def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
         settings = self.table.config.compaction
@@ -213,7 +209,7 @@ class CompactionPlanner:
         # Beside locked writers the plan stays: one that has seen it may append to its slice already; one that has
         # not cannot commit (its instant is earlier), or is noticed before the plan is executed (refuse_stragglers).
         older = [i for i in timeline.inflight_writes if i.timestamp < plan.instant]
-        if not self.table.layout.carries_logs_over and timeline.start is not None and plan.instant < timeline.start:
+        if self.table.layout.back_dates_plans and timeline.start is not None and plan.instant < timeline.start:
             return f"the active timeline begins at {timeline.start} by now: instants before it were archived"
         if older and self.table.config.writers != "locked":
             return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"

@@ -41,10 +41,9 @@ _APPLIED = EventTimeRange(None, None, "deletes that were merged into the base fi
 def keeps_tombstones(config: TableConfig, layout: Layout) -> bool:
     """True where a partial compaction's deletes live on in a residue log.
 
-    Where slices are cut by completion times there is none: a later compaction at a past instant would take it along,
-    and as of the instants between the two its records were lost (tried with 1.2.0).
+    There is none where it would not stay in the slice that it was made for.
     """
-    return layout.carries_logs_over and config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
+    return layout.residue_logs_stay and config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
 
 
 def plan_marks(config: TableConfig, layout: Layout) -> dict[str, str]:
@@ -61,7 +60,7 @@ def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: L
     """
     if not config.merging.exact_split:
         return
-    if not layout.carries_logs_over:
+    if not layout.residue_logs_stay:
         raise InvalidInput(
             f"{EXACT_SPLIT} is not possible on table version {layout.version}: slices are cut by completion times, so "
             "the log file with the records above the threshold would not stay in the slice it was made for.",

@@ -16,12 +16,12 @@ from operator import not_
 from typing import Protocol
 
 from hudi_assets.engine.actions.compaction.closure import MergeRule, close
-from hudi_assets.engine.actions.compaction.placement import Placement
 from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
 from hudi_assets.engine.model.log_summary import LogSummary as LogSummary
 from hudi_assets.engine.model.log_summary import Summaries as Summaries
 from hudi_assets.engine.model.plans import StrategyName
 from hudi_assets.engine.model.units import iso
+from hudi_assets.engine.table.layout.seam import Placement
 from hudi_assets.engine.table.slices.file_view import FileView
 
 _MB = 1024 * 1024

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def origin_of(state: TableState, log: LogFile) -> str:
     """The path under which a log file's bytes first were written; its own where nothing tells of another."""
-    if not state.layout.carries_logs_over:
+    if not state.layout.makes_links:
         return log.path
     # A plan made before the first original was stated names the link before; a symbolic link tells by itself.
     path = carried_over_at(state, log.base_instant).get(log.path, log.original)

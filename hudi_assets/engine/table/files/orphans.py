@@ -90,7 +90,7 @@ class Orphans:
     @cached_property
     def removable(self) -> tuple[LogFile | BaseFile, ...]:
         """What can go: files that were never committed, log files that only show again what another one holds."""
-        return self._shown_elsewhere if self.state.layout.carries_logs_over else self.files
+        return self._shown_elsewhere if self.state.layout.orphans_may_hold_rows else self.files
 
     @cached_property
     def _shown_elsewhere(self) -> tuple[LogFile, ...]:
@@ -151,6 +151,6 @@ def remove_orphans(state: TableState, metadata_table: MetadataTable | None) -> t
     if not orphans:
         return ()
     instants = ", ".join(sorted({instant_of(file) for file in orphans}))
-    if state.layout.carries_logs_over:
+    if state.layout.orphans_may_hold_rows:
         return (f"removed {len(orphans)} carried-over log files of {instants}, which has no plan",)
     return (f"removed {len(orphans)} files of {instants}, which was never completed",)

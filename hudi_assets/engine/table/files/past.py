@@ -52,7 +52,7 @@ def gather(state: TableState) -> Evidence:
     cleaned = _cleaned(state)
     for key, instants in cleaned.items():
         found.opened.setdefault(key, set()).update(instants)
-    if not state.layout.carries_logs_over:
+    if not state.layout.log_name_tells_beginning:
         found.add_beginnings(state)
     return Evidence(
         written={key: frozenset(paths) for key, paths in found.written.items()},
@@ -61,7 +61,7 @@ def gather(state: TableState) -> Evidence:
         whole_from=start,
         savepoints=dict(_savepoints(state)),
         cleaned=cleaned,
-        began_with=partial(began_with, state.storage, names_tell=state.layout.carries_logs_over),
+        began_with=partial(began_with, state.storage, names_tell=state.layout.log_name_tells_beginning),
         archived_replace=partial(_archived_replace, state, start),
         across={key: tuple(logs) for key, logs in found.across.items()},
     )
@@ -85,7 +85,7 @@ class _Gathered:
             self.written.setdefault(place[:2], set()).add(stat.path)
             if state.timeline.is_committed(opened):  # not a plan that was withdrawn, its log files moved back
                 self.opened.setdefault(key, set()).add(opened)
-            if not is_base and not state.layout.carries_logs_over:
+            if not is_base and state.layout.cuts_by_completion:
                 # Its name does not say whether the group was there before: see `add_beginnings`.
                 if instant.timestamp < opened:
                     self.across.setdefault(key, []).append(Across(stat.path, instant.timestamp, opened))
@@ -108,9 +108,9 @@ class _Gathered:
             self.predecessors[(key, plan.instant)] = op.base_instant
             read = (*op.log_files, *(one.made_from for one in op.carried_over))
             self.written.setdefault((key, op.base_instant), set()).update(read)
-            if not state.layout.carries_logs_over:
+            if state.layout.cuts_by_completion:
                 self._add_across(state, op)
-                # Where slices are cut by completion times a plan takes all log files of one.
+                # A plan takes all log files of such a slice.
                 if op.base_file is None:
                     self.predecessors.setdefault((key, op.base_instant), _FIRST)
 

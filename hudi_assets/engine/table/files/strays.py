@@ -96,7 +96,7 @@ class Strays:
 
     def _is_young(self, log: LogFile) -> bool:
         """False where a log file was there before the timeline's start: its commit is archived."""
-        return not self.state.layout.carries_logs_over or self._changed.get(log.path, 0) >= self._since
+        return self.state.layout.delta_commit_of(log) is not None or self._changed.get(log.path, 0) >= self._since
 
     @cached_property
     def _changed(self) -> dict[str, int]:
@@ -108,7 +108,8 @@ class Strays:
         return instant_ms(start, self.state.config.timezone) - _CLOCKS_MS if start else 0
 
     def _is_unlisted(self, log: LogFile) -> bool:
-        instants = self._instants_in(log) if self.state.layout.carries_logs_over else frozenset({log.base_instant})
+        named = self.state.layout.delta_commit_of(log)
+        instants = self._instants_in(log) if named is None else frozenset({named})
         known = [self._completed.get(instant) for instant in instants]
         return bool(known) and all(
             one is not None and one.action is Action.DELTA_COMMIT and self._is_ours(one) for one in known

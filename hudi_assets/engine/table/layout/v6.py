@@ -6,19 +6,25 @@ enters the new slice under a new name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.table.layout.names import FileNames
-from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf
+from hudi_assets.engine.table.layout.placement import NewInstant
+from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.v6 import ArchivedLogs
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
-from hudi_assets.engine.timeline.instants import is_instant
+from hudi_assets.engine.timeline.instants import Timeline, is_instant
 
 _SUFFIXES = {a.value: a for a in Action if a is not Action.CLUSTERING}
+# HoodieTableMetadataUtil.OperationSuffix: of a compaction, and of a delta commit that no instant of the data table has.
+_COMPACTED: Final = "001"
+_AT_ONCE: Final = "004"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +32,29 @@ class LayoutV6(FileNames):
     """The table-version seam, as version 6 answers it."""
 
     version: int = 6
-    metadata_table_versions: tuple[int, ...] = (6,)
     timeline_folder: str = ".hoodie"
-    carries_logs_over: bool = True
-    has_completion_times: bool = False
     log_marker: str = "APPEND"
     states_payload_class: bool = True
+    names_completion_times: bool = False
+    commits_under_lock: bool = False
+    ranges_by_completion: bool = False
+    cuts_by_completion: bool = False
+    log_name_tells_beginning: bool = True
+    makes_links: bool = True
+    plan_tells_what_remains: bool = True
+    residue_logs_stay: bool = True
+    orphans_may_hold_rows: bool = True
+    back_dates_plans: bool = False
+    plans_beside_writes: bool = False
+    needs_stated_writers: bool = True
+    appends_to_planned_slice: bool = True
+    loses_late_log_files: bool = True
+    withdraws_plan_first: bool = True
+    hudi_executes_plans: bool = False
+    metadata_table_versions: tuple[int, ...] = (6,)
+    metadata_flavour: Flavour = Flavour.HBASE
+    metadata_has_other_writers: bool = False
+    metadata_ends_at_unfinished: bool = True
 
     @property
     def table_properties(self) -> Mapping[str, str]:
@@ -74,6 +97,11 @@ class LayoutV6(FileNames):
 
     # -- files ------------------------------------------------------------------------------------
 
+    def delta_commit_of(self, log: LogFile) -> str | None:
+        """None: the instant in its name is its slice's, and several delta commits may be in it."""
+        del log
+        return None
+
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         del delta_instant
         return slice_.base_instant, slice_.next_log_version
@@ -113,3 +141,23 @@ class LayoutV6(FileNames):
                 for version, log in enumerate(remaining, start=slice_.next_log_version)
             ]
         )
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def placement(self, new_instant: str, timeline: Timeline, completion_of: CompletionOf) -> Placement:
+        del timeline, completion_of
+        return NewInstant(new_instant)
+
+    # -- the metadata table -----------------------------------------------------------------------
+
+    def metadata_at_once(self, instant: str) -> str:
+        return f"{instant}{_AT_ONCE}"
+
+    def metadata_compaction(self, last_delta: str, new_instant: Callable[[], str]) -> str:
+        del new_instant
+        return f"{last_delta}{_COMPACTED}"
+
+    def metadata_compacts_beside(self, deltas: Collection[str], pending: Collection[str]) -> bool:
+        """Named after the last delta commit, a compaction would stand before what is pending and completes later."""
+        latest = max(deltas)
+        return all(instant > latest for instant in pending)

@@ -7,19 +7,21 @@ commit's instant and belongs to the slice of the greatest base instant at or bel
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
 from hudi_assets.engine.table.layout.names import FileNames
-from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf
+from hudi_assets.engine.table.layout.placement import past_instant
+from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.layers import ArchivedLayers
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
-from hudi_assets.engine.timeline.instants import is_instant
+from hudi_assets.engine.timeline.instants import Timeline, is_instant
 
 _ACTIONS = {a.value: a for a in Action}
 _COMPLETES_AS = {
@@ -34,11 +36,28 @@ class LayoutV8(FileNames):
     """The table-version seam, as versions 8 and 9 answer it."""
 
     version: int = 8
-    metadata_table_versions: tuple[int, ...] = (8, 9)
     timeline_folder: str = ".hoodie/timeline"
-    carries_logs_over: bool = False
-    has_completion_times: bool = True
     log_marker: str = "CREATE"  # 1.2.0 refuses to roll back by any other (tried)
+    names_completion_times: bool = True
+    commits_under_lock: bool = True
+    ranges_by_completion: bool = True
+    cuts_by_completion: bool = True
+    log_name_tells_beginning: bool = False
+    makes_links: bool = False
+    plan_tells_what_remains: bool = False
+    residue_logs_stay: bool = False
+    orphans_may_hold_rows: bool = False
+    back_dates_plans: bool = True
+    plans_beside_writes: bool = True
+    needs_stated_writers: bool = False
+    appends_to_planned_slice: bool = False
+    loses_late_log_files: bool = False
+    withdraws_plan_first: bool = False
+    hudi_executes_plans: bool = True
+    metadata_table_versions: tuple[int, ...] = (8, 9)
+    metadata_flavour: Flavour = Flavour.NATIVE
+    metadata_has_other_writers: bool = True
+    metadata_ends_at_unfinished: bool = False
 
     @property
     def states_payload_class(self) -> bool:
@@ -104,6 +123,9 @@ class LayoutV8(FileNames):
 
     # -- files ------------------------------------------------------------------------------------
 
+    def delta_commit_of(self, log: LogFile) -> str | None:
+        return log.base_instant
+
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         """Log files are of their own delta commit: the first version is free."""
         del slice_
@@ -141,3 +163,22 @@ class LayoutV8(FileNames):
         """None: what was requested after the plan's instant is in the new slice by itself."""
         del slice_, remaining, instant, original_of
         return ()
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def placement(self, new_instant: str, timeline: Timeline, completion_of: CompletionOf) -> Placement:
+        del new_instant
+        return past_instant(timeline, completion_of)
+
+    # -- the metadata table -----------------------------------------------------------------------
+
+    def metadata_at_once(self, instant: str) -> str:
+        return instant
+
+    def metadata_compaction(self, last_delta: str, new_instant: Callable[[], str]) -> str:
+        del last_delta
+        return new_instant()
+
+    def metadata_compacts_beside(self, deltas: Collection[str], pending: Collection[str]) -> bool:
+        """Cut by completion times: only what is folded itself must not be taken back any more."""
+        return not any(instant in pending for instant in deltas)

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.format.hfile.file import Flavour, write_hfile
+from hudi_assets.engine.format.hfile.file import write_hfile
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.seam import Layout
@@ -32,7 +32,6 @@ from hudi_assets.engine.timeline.instants import Timeline
 MAX_DELTA_COMMITS: Final = "hoodie.metadata.compact.max.delta.commits"
 _DEFAULT: Final = 10
 _MAY_BE_THERE: Final = {FILES, COLUMN_STATS}
-_AT_COMPACTION: Final = "001"
 _TOKEN: Final = "0-0-0"
 _MB: Final = 1024 * 1024
 _VERSIONS_KEPT: Final = 2
@@ -74,14 +73,14 @@ class OwnCompaction:
         return self.delta_commits(own) >= self._most() and self.can_compact(own)
 
     def delta_commits(self, own: OwnTimeline) -> int:
-        """How many there are since the last compaction; without the common lock of version 6, the last ones of ours.
+        """How many there are since the last compaction; of ours alone where another engine may be at work beside us.
 
-        There another engine may be at work beside us: it compacts then.
+        Then only the last ones count: it compacts its own.
         """
         last = own.last_compaction
         since = "" if last is None else last.timestamp
         later = [i for i in own.completed(Action.DELTA_COMMIT) if (i.completion or i.timestamp) > since]
-        if not self.layout.has_completion_times:
+        if not self.layout.metadata_has_other_writers:
             return len(later)
         newest_first = sorted(later, key=lambda i: i.completion or i.timestamp, reverse=True)
         return sum(1 for _ in takewhile(lambda i: is_ours(self.storage, self.layout, i), newest_first))
@@ -104,20 +103,16 @@ class OwnCompaction:
             return False
         deltas = own.completed(Action.DELTA_COMMIT)
         known = {i.timestamp for i in deltas}
-        latest = max(known, default="")
         done = {i.timestamp for i in self.data.instants if i.is_completed}
         pending = {i.timestamp for i in self.data.instants if not i.is_completed} - done
-        if self.layout.has_completion_times:
-            return bool(known) and not pending & known
-        # Named after the last delta commit, a compaction would stand before what is pending and completes later.
-        return bool(known) and all(instant > latest for instant in pending)
+        return bool(known) and self.layout.metadata_compacts_beside(known, pending)
 
     # -- how --------------------------------------------------------------------------------------
 
     def compact(self) -> str:
         """Plan, publish and execute a compaction."""
         latest = max(i.timestamp for i in self._own().completed(Action.DELTA_COMMIT))
-        instant = self.new_instant() if self.layout.has_completion_times else f"{latest}{_AT_COMPACTION}"
+        instant = self.layout.metadata_compaction(latest, self.new_instant)
         # Read after the instant was taken: what completes from now on is in the new slice.
         own = self._own()
         slices = [slice_ for slice_ in self._slices(own) if slice_.partition == FILES or self._has_news(slice_, own)]
@@ -146,10 +141,12 @@ class OwnCompaction:
         planned = {(op.partition, op.file_id) for op in self._plan(instant).operations}
         opened = [slice_ for slice_ in self._slices(own) if (slice_.partition, slice_.file_id) in planned]
         slices = [slice_.older or slice_ for slice_ in opened]
-        schemas = [newest_schema(self.storage, slice_) or record_schema(self._flavour) for slice_ in slices]
+        schemas = [
+            newest_schema(self.storage, slice_) or record_schema(self.layout.metadata_flavour) for slice_ in slices
+        ]
         stats = [self._write_base(instant, *one, own) for one in zip(slices, schemas, strict=True)]
         metadata = CommitMetadata("COMPACT", tuple(stats), {SCHEMA: schemas[0], WRITER: WRITER}, compacted=True)
-        completion = self.new_instant() if self.layout.has_completion_times else None
+        completion = self.new_instant() if self.layout.names_completion_times else None
         path = own_path(self.layout, instant, Action.COMPACTION, State.COMPLETED, completion)
         self.storage.create(path, self.layout.encode_commit(metadata))
         self._clean()
@@ -166,10 +163,6 @@ class OwnCompaction:
             for path in replaced_files(self.storage, self.layout, own, _VERSIONS_KEPT, *group):
                 self.storage.delete(path)
 
-    @property
-    def _flavour(self) -> Flavour:
-        return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
-
     def _write_base(self, instant: str, slice_: FilesSlice, schema: str, own: OwnTimeline) -> WriteStat:
         valid = ValidInstants(own, self.data)
         name = f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
@@ -179,7 +172,7 @@ class OwnCompaction:
         else:
             entries = merged_stats(self.storage, slice_, valid, schema, name)
         ends = {"minRecordKey": entries[0][0], "maxRecordKey": entries[-1][0]} if entries else {}
-        content = write_hfile(entries, schema=schema, flavour=self._flavour, info=ends)
+        content = write_hfile(entries, schema=schema, flavour=self.layout.metadata_flavour, info=ends)
         path = f"{slice_.folder}/{name}"
         self.storage.delete(path)
         self.storage.create(path, content)

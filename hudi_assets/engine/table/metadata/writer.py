@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
-from hudi_assets.engine.format.hfile.file import Entry, Flavour, write_hfile
+from hudi_assets.engine.format.hfile.file import Entry, write_hfile
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_headers
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
@@ -47,7 +47,6 @@ Deleted = Mapping[str, Collection[str]]
 _EMPTY: Final[dict[str, int]] = {}
 _NOTHING: Final[dict[str, tuple[str, ...]]] = {}
 _TOKEN: Final = "0-0-0"
-_AT_ONCE: Final = "004"
 _WRITES: Final = (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
 
 
@@ -92,7 +91,7 @@ class MetadataTable:
         added, deleted = self._new_in((added, deleted))
         own = self._own()
         schema = newest_schema(self.storage, files_slice(self.storage, self.layout, own)) or record_schema(
-            self._flavour
+            self.layout.metadata_flavour
         )
         # Before anything is written: what it refuses leaves nothing behind.
         parts = [
@@ -170,12 +169,8 @@ class MetadataTable:
         return OwnTimeline.read(self.storage, self.layout)
 
     def _refuse_foreign(self, own: OwnTimeline, instant: str) -> None:
-        """On version 6 nothing is written beside what another engine left unfinished.
-
-        Its readers stop at a log block whose instant is later than the last completed one: what lies behind it
-        would not count. Where slices are cut by completion times, others may be at work beside us.
-        """
-        for other in own.unfinished if not self.layout.has_completion_times else ():
+        """What another engine left unfinished may hide what we would write behind it; and an instant has one writer."""
+        for other in own.unfinished if self.layout.metadata_ends_at_unfinished else ():
             if other.action in _WRITES and not self._is_ours(own, other):
                 raise Conflict(
                     f"{other.action} {other.timestamp} of the metadata table is another engine's and unfinished.",
@@ -221,17 +216,13 @@ class MetadataTable:
         )
 
     def _block(self, instant: str, entries: Sequence[Entry], schema: str) -> bytes:
-        content = write_hfile(entries, schema=schema, flavour=self._flavour)
+        content = write_hfile(entries, schema=schema, flavour=self.layout.metadata_flavour)
         header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
         return encode_block(BlockType.HFILE_DATA, header, content)
 
-    @property
-    def _flavour(self) -> Flavour:
-        return Flavour.NATIVE if self.layout.has_completion_times else Flavour.HBASE
-
     def _complete(self, own: OwnTimeline, instant: str, stats: Sequence[WriteStat], schema: str) -> None:
         metadata = CommitMetadata("UPSERT_PREPPED", tuple(stats), {SCHEMA: schema, WRITER: WRITER_NAME})
-        completion = self._later_than(own.latest) if self.layout.has_completion_times else None
+        completion = self._later_than(own.latest) if self.layout.names_completion_times else None
         path = own_path(self.layout, instant, Action.DELTA_COMMIT, State.COMPLETED, completion)
         self.storage.create(path, self.layout.encode_commit(metadata))
 
@@ -290,10 +281,7 @@ class MetadataTable:
         return {block.instant_time for block in blocks if block.instant_time}
 
     def forget(self, files: Collection[str]) -> None:
-        """List files no longer, at once: by a delta commit of an instant that the data table does not have.
-
-        On version 6 it has one of Hudi's suffixes, which make it count without an instant there.
-        """
+        """List files no longer, at once: by a delta commit of an instant that the data table does not have."""
         listed = read_files(self.storage, self.layout, self._data_timeline())
         gone: dict[str, list[str]] = {}
         for path in sorted(files):
@@ -304,13 +292,12 @@ class MetadataTable:
             self.record(self.instant_at_once(), {}, gone)
 
     def show(self, instant: str, added: Added) -> None:
-        """List files at once, by a delta commit named after an instant of the data table (version 6)."""
-        self.record(instant if self.layout.has_completion_times else f"{instant}{_AT_ONCE}", added)
+        """List files at once, by a delta commit named after an instant of the data table."""
+        self.record(self.layout.metadata_at_once(instant), added)
 
     def instant_at_once(self) -> str:
         """An instant of the metadata table's own, which counts as soon as it is completed there."""
-        instant = self._new_instant()
-        return instant if self.layout.has_completion_times else f"{instant}{_AT_ONCE}"
+        return self.layout.metadata_at_once(self._new_instant())
 
     def _new_instant(self) -> str:
         """Later than all on both timelines, and none that the data table could come to have."""

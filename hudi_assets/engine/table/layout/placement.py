@@ -11,27 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Protocol
 
 from hudi_assets.engine.model import Action, FileSlice, LogFile
 from hudi_assets.engine.table.layout.seam import CompletionOf
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, moved_instant
-
-
-class Placement(Protocol):
-    """Where a plan may stand on the timeline."""
-
-    def considered(self, slice_: FileSlice) -> FileSlice:
-        """The slice with the log files that a selection is made from."""
-        ...
-
-    def settle(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
-        """What of a slice a plan takes so that all of `chosen` is in it; less where a write in progress forbids."""
-        ...
-
-    def place(self, settled: Sequence[tuple[FileSlice, tuple[LogFile, ...]]]) -> tuple[str, frozenset[int]]:
-        """The plan's instant, and which of these selections (by position, at least one) it can have."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
