@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction import planning
+from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.table.settings.config import QUERY_GRACE, WRITERS
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
@@ -68,3 +70,14 @@ def test_on_version_6_it_gives_up_with_the_reason(
     assert isinstance(found, NoPlan)
     assert writing in found.reason
     assert table.stats().pending == ()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_on_version_6_it_is_said_how_others_write(tmp_path: Path, session: LocalSession, version: int) -> None:
+    stated = made(tmp_path / "t", session, version)
+    table = HudiTable(stated._table.storage, replace(stated.config, writers=None), now_ms=Ticking(stated.now_ms()))
+    if version == 6:
+        with pytest.raises(InvalidInput, match="Nothing says how other engines write"):
+            table.plan_compaction(threshold=5_000)
+    else:
+        assert isinstance(table.plan_compaction(threshold=5_000), Plan)

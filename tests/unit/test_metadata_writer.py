@@ -11,6 +11,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, NothingToDo, Plan, State
+from hudi_assets.engine.table.metadata import compaction
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table, named, table_properties
 from hudi_assets.engine.table.metadata.policy import switch_off, untrue_after
@@ -275,6 +276,18 @@ def test_an_orphan_is_found_once(session: Any, tmp_path: Path) -> None:
     orphans = {log.name for log in Path(table.path).glob(f".0*_{newest}.log.*")}
     assert orphans
     assert {(finding.kind, finding.path) for finding in table.validate()} == {("orphan", name) for name in orphans}
+
+
+@pytest.mark.parametrize(("version", "counted"), [(6, 5), (9, 2)])
+def test_where_others_compact_their_own_only_ours_count(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, counted: int
+) -> None:
+    table = create(tmp_path / "t", version)
+    for number in range(4):
+        write(table, session, number, 1_000 + number)
+    others = own(table).completed(Action.DELTA_COMMIT)[-3].timestamp
+    monkeypatch.setattr(compaction, "is_ours", lambda storage, layout, one: one.timestamp != others)
+    assert metadata_table(table)._compaction.delta_commits(own(table)) == counted
 
 
 @pytest.mark.parametrize("version", [6, 9])
