@@ -1250,7 +1250,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a Java's version is read from whatever it prints first",
-        f"{_ENGINE}/spark/session.py",
+        f"{_ENGINE}/spark/java_runtime.py",
         """r'version "((""",
         """r'"((""",
         ENVIRONMENT,
