@@ -115,6 +115,9 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     """
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     # Imported here: the other commands answer without it.
+    from hudi_assets.engine.spark.java_runtime import check_pyspark
+
+    check_pyspark()
     from hudi_assets.engine.spark.errors import java_cause
     from hudi_assets.engine.spark.session import local_session
 

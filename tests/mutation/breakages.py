@@ -1249,6 +1249,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         ENVIRONMENT,
     ),
     Breakage(
+        "the engine cannot be imported without PySpark",
+        f"{_ENGINE}/spark/session.py",
+        "if TYPE_CHECKING:\n",
+        "if True:\n",
+        ("tests/unit/test_without_pyspark.py",),
+    ),
+    Breakage(
         "a Java's version is read from whatever it prints first",
         f"{_ENGINE}/spark/java_runtime.py",
         """r'version "((""",

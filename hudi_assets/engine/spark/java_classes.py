@@ -12,9 +12,6 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-
 _COMPILED: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()  # Spark context → its classes
 _REASONS: WeakKeyDictionary[Any, Mapping[str, str]] = WeakKeyDictionary()  # Spark context → why a class is not there
 _ONE_AT_A_TIME = Lock()
@@ -59,6 +56,9 @@ def missing(session: Any) -> Mapping[str, str]:
 
 
 def _compiled(jvm: Any) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
     loader, classes, reasons = jvm.java.lang.Thread.currentThread().getContextClassLoader(), {}, {}
     for name in _NAMES:
         try:

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found, and new enough, before a session is started."""
+"""PySpark, and the Java that Spark runs on: found, and new enough, before a session is started."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from hudi_assets.engine.errors import EnvironmentProblem
 
 _JAVA_VERSION = re.compile(r'version "((\d+)[^"]*)"')
+
+
+def check_pyspark() -> None:
+    """Raise `EnvironmentProblem` unless PySpark is installed."""
+    if find_spec("pyspark") is None:
+        hint = "Install it: pip install 'hudi-assets[spark]', or the PySpark of your cluster's version."
+        raise EnvironmentProblem("This needs PySpark, which is not installed.", where=sys.prefix, hint=hint)
 
 
 def check_java() -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.storage import LocalStorage
@@ -73,6 +72,8 @@ def plain_files(frame: DataFrame, schema: pa.Schema, cores: int) -> PlainFiles |
     """The Parquet files that a DataFrame is, where it is nothing else; `schema` is its own, in Arrow."""
     if not all(_is_read_alike(field.type) for field in schema) or len(set(schema.names)) < len(schema.names):
         return None
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
     try:
         splits = _splits(frame)
     except (Py4JError, AttributeError, TypeError) as error:  # TypeError: what was asked for is no method there

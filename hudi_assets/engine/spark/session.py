@@ -1,4 +1,7 @@
-"""The one seam to Spark: sessions, tasks, and DataFrames from tasks."""
+"""The one seam to Spark: sessions, tasks, and DataFrames from tasks.
+
+PySpark is imported where it is used: without it, all that needs no Spark works.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +16,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyspark
-from pyspark import TaskContext, cloudpickle
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import lit
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
-from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.capabilities import capabilities, check_classic
-from hudi_assets.engine.spark.java_runtime import check_java
+from hudi_assets.engine.spark.java_runtime import check_java, check_pyspark
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Result = TypeVar("Result")
 _OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -63,11 +63,15 @@ class ListedFile(NamedTuple):
 def local_session(
     app_name: str = "hudi-assets", master: str = "local[*]", config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without Java.
+    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without PySpark or Java.
 
     On a local master it is this environment's Spark and Python, whatever SPARK_HOME and PYSPARK_PYTHON say.
     """
+    check_pyspark()
     check_java()
+    import pyspark
+    from pyspark.sql import SparkSession
+
     more = dict(config or {})
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -95,12 +99,11 @@ def use_this_python(spark: SparkSession) -> None:
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """A Spark schema in Arrow, timestamps in UTC."""
-    converted: pa.Schema = to_arrow_schema(schema, timezone="UTC") if _has_timezone() else to_arrow_schema(schema)
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    has_timezone = "timezone" in inspect.signature(to_arrow_schema).parameters
+    converted: pa.Schema = to_arrow_schema(schema, timezone="UTC") if has_timezone else to_arrow_schema(schema)
     return converted
-
-
-def _has_timezone() -> bool:
-    return "timezone" in inspect.signature(to_arrow_schema).parameters
 
 
 def schema_of(frame: DataFrame) -> pa.Schema:
@@ -110,6 +113,8 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """An Arrow schema in Spark's types, everything nullable, as Spark takes files to be."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     return from_arrow_schema(nullable(schema))
 
 
@@ -176,6 +181,8 @@ def frame_from_tasks(
     `function` gets a task and the names of the columns that its batches have to have: those that a plan needs, at
     least one. `places`: of each task, to leave out those whose partitions a filter excludes.
     """
+    from pyspark.sql.functions import lit
+
     target = spark_schema(schema)
     if not tasks:
         return spark.createDataFrame([], target)
@@ -205,6 +212,8 @@ def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, places: Places) -> DataFrame | None:
     """What a plan needs of the rows that `run` reads; None where this Spark lacks what it takes."""
+    from pyspark.sql.udf import UserDefinedFunction
+
     session: Any = spark
     capabilities(spark)  # says once what is missing
     slices = spark_java.new(session, "Slices", places.to_json())
@@ -217,6 +226,8 @@ def _pruned(spark: SparkSession, run: Callable[..., Any], schema: StructType, pl
 
 
 def _related(session: Any, relation: Any) -> DataFrame:
+    from pyspark.sql import DataFrame
+
     return DataFrame(session._jsparkSession.baseRelationToDataFrame(relation), session)
 
 
@@ -359,6 +370,10 @@ def spare_what_stays() -> None:
 
 def write_token() -> str:
     """The running task's write token; `0-0-0` outside Spark."""
+    if "pyspark" not in sys.modules:
+        return "0-0-0"
+    from pyspark import TaskContext
+
     context = TaskContext.get()
     if context is None:
         return "0-0-0"
@@ -379,6 +394,8 @@ def capture(function: Callable[[Any], Result], task: Any) -> Result | HudiAssets
 
 
 def dumps(value: object) -> bytes:
+    from pyspark import cloudpickle
+
     data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return data
 
