@@ -86,6 +86,8 @@ class TableAssets:
     sensor_interval: int
     sensor_running: bool
     external: bool
+    spark_key: str
+    catalog_key: str
 
     def key(self, asset_name: str) -> AssetKey:
         return AssetKey([self.name, asset_name])
@@ -153,7 +155,7 @@ def ingestion_asset(
         key=table.key("mor_table"),
         partitions_def=partitions,
         description=table.description,
-        required_resource_keys={"spark", table.resource_key},
+        required_resource_keys={table.spark_key, table.resource_key},
         pool=table.pool,
         kinds={"hudi", "spark"},
         group_name=table.name,
@@ -166,7 +168,7 @@ def ingestion_asset(
         if batch.id in earlier:
             context.log.info(f"Batch {batch.id} is committed already, at {earlier[batch.id]}: nothing written.")
         rows = source.rows(batch)
-        spark = context.resources.spark.spark_session
+        spark = getattr(context.resources, table.spark_key).spark_session
         # A batch that comes out of order must not turn the table's clock back.
         clock = max(batch.end_ms, hudi.now_ms()) if earlier and hudi.config.clock == "commit" else batch.end_ms
         result = hudi.upsert(
@@ -272,12 +274,12 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
             ),
         ],
         can_subset=True,
-        required_resource_keys={"spark", "catalog", table.resource_key},
+        required_resource_keys={table.spark_key, table.catalog_key, table.resource_key},
         pool=table.pool,
     )
     def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         hudi = table.open(context)
-        spark = context.resources.spark.spark_session
+        spark = getattr(context.resources, table.spark_key).spark_session
         if ro_snapshot in context.selected_asset_keys:
             plan = unfinished_plan(hudi)
             if plan is None:
@@ -287,7 +289,9 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                 yield MaterializeResult(ro_snapshot, metadata=report.compaction_metadata(hudi, plan, result))
         if freshness in context.selected_asset_keys:
             promise = hudi.freshness()
-            properties = context.resources.catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
+            properties = getattr(context.resources, table.catalog_key).publish(
+                spark, hudi, promise, ro=table.ro_view, rt=table.rt_view
+            )
             metadata = report.freshness_metadata(hudi, promise, properties)
             metadata |= {PROMISED: highest_promise(context.instance, freshness, promise)}
             yield MaterializeResult(freshness, metadata=metadata)

@@ -8,9 +8,9 @@ A block says either where rows come from (`source`: a batch source, for tables t
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Literal
 
-from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable
+from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hudi_assets.assets import (
@@ -23,11 +23,17 @@ from hudi_assets.assets import (
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
-from hudi_assets.engine.model.units import MICROS_OF, parse_latency
-from hudi_assets.engine.table.settings.config import AUTO
+from hudi_assets.engine.errors import HudiAssetsError
+from hudi_assets.engine.model.units import parse_latency
+from hudi_assets.engine.table.settings.config import AUTO, check_own_settings
 from hudi_assets.housekeeping import housekeeping_asset
-from hudi_assets.resources.table import TableResource
+from hudi_assets.resources import Catalog, SparkResource, TableResource
+from hudi_assets.scaffolding import TableScaffolder
 from hudi_assets.sensors import compaction_job, event_time_trigger
+
+# What a block uses unless it names resources of its project. One object each: all blocks share them.
+_SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
+_CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog()
 
 
 class SourceModel(Model, Resolvable):
@@ -53,6 +59,7 @@ class SensorModel(Model, Resolvable):
     running: bool = True
 
 
+@scaffold_with(TableScaffolder)
 class HudiTableComponent(Component, Model, Resolvable):
     """A Hudi merge-on-read table that is compacted on event time and says how fresh its RO view is."""
 
@@ -66,10 +73,10 @@ class HudiTableComponent(Component, Model, Resolvable):
     record_key: list[str] = Field(default_factory=list)
     ordering_field: str | None = None
     event_time_field: str | None = None
-    event_time_unit: str | None = None
+    event_time_unit: Literal["s", "ms", "us"] | None = None
     partition_fields: list[str] = Field(default_factory=list)
     buckets: int = 4
-    clock: str = "system"
+    clock: Literal["system", "commit"] = "system"
 
     data_latency: str | None = None
     """From event to commit, as `2h`: everything older is committed. `auto`: learned. None: the table's own."""
@@ -77,14 +84,18 @@ class HudiTableComponent(Component, Model, Resolvable):
     """By how much, in event time, the threshold moves on before the sensor asks for a compaction."""
     freshness_slo: str | None = None
     """By how much the freshness may lie behind the clock, as `6h`. None: no such check."""
-    writers: str | None = None
+    writers: Literal["stopped", "locked"] | None = None
     """`stopped` or `locked`: what the owner of an external table says about its other writers."""
-    executor: str | None = None
+    executor: Literal["native", "hudi"] | None = None
     """`native` or `hudi`: who executes compactions (versions 8 and 9). None: the table's own, or native."""
     settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """`hoodie.*` and `hudi_assets.*` keys over the table's own. Dagster makes numbers of numbers, quoted or not."""
     ro_view: str | None = None
     rt_view: str | None = None
+    spark_resource: str | None = None
+    """The key of a resource of your own with a `spark_session`. None: a local Spark that the block brings."""
+    catalog_resource: str | None = None
+    """The key of a `Catalog` of your own. None: the database `default` of Spark's catalog."""
     sensor: SensorModel = Field(default_factory=SensorModel)
 
     @field_validator("name")
@@ -94,19 +105,27 @@ class HudiTableComponent(Component, Model, Resolvable):
             raise ValueError(f"name: {name!r} must be letters, digits and underscores")
         return name
 
-    @field_validator("event_time_unit")
-    @classmethod
-    def _is_a_unit(cls, text: str | None) -> str | None:
-        if text is not None and text not in MICROS_OF:
-            raise ValueError(f"event_time_unit: {text!r} is none of {', '.join(MICROS_OF)}")
-        return text
-
     @field_validator("data_latency", "compact_every", "freshness_slo")
     @classmethod
     def _is_a_latency(cls, text: str | None, info: ValidationInfo) -> str | None:
         if text is not None and not (info.field_name == "data_latency" and text == AUTO):
-            parse_latency(text)
+            try:
+                parse_latency(text)
+            except HudiAssetsError as error:
+                raise ValueError(f"{info.field_name}: {error}") from error
         return text
+
+    @field_validator("settings")
+    @classmethod
+    def _settings_exist(cls, settings: dict[str, str | int | float | bool]) -> dict[str, str | int | float | bool]:
+        wrong = next((key for key in settings if not key.startswith(("hoodie.", "hudi_assets."))), None)
+        if wrong is not None:
+            raise ValueError(f"settings: {wrong!r} is neither hoodie.… nor hudi_assets.…")
+        try:
+            check_own_settings({key: _as_property(value) for key, value in settings.items()}, "settings")
+        except HudiAssetsError as error:
+            raise ValueError(str(error)) from error
+        return settings
 
     @model_validator(mode="after")
     def _source_or_external(self) -> HudiTableComponent:
@@ -118,9 +137,13 @@ class HudiTableComponent(Component, Model, Resolvable):
         table = self._table_assets()
         checks = table_checks(table)
         job = compaction_job(table)
+        try:
+            mor_table = self._mor_table(table)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{context.path}: {error}") from error
         return Definitions(
             assets=[
-                self._mor_table(table),
+                mor_table,
                 compaction_plan_asset(table),
                 read_optimized_assets(table),
                 housekeeping_asset(table),
@@ -128,8 +151,13 @@ class HudiTableComponent(Component, Model, Resolvable):
             asset_checks=checks,
             jobs=[job],
             sensors=[event_time_trigger(table, job)],
-            resources={table.resource_key: self._resource()},
+            resources={table.resource_key: self._resource(), **self._shared()},
         )
+
+    def _shared(self) -> dict[str, Any]:
+        """The resources that the project need not bring."""
+        spark = {} if self.spark_resource else {_SPARK_KEY: _SPARK}
+        return spark | ({} if self.catalog_resource else {_CATALOG_KEY: _CATALOG})
 
     def _mor_table(self, table: TableAssets) -> AssetsDefinition:
         if self.source is None:
@@ -149,6 +177,8 @@ class HudiTableComponent(Component, Model, Resolvable):
             sensor_interval=self.sensor.minimum_interval_seconds,
             sensor_running=self.sensor.running,
             external=self.external,
+            spark_key=self.spark_resource or _SPARK_KEY,
+            catalog_key=self.catalog_resource or _CATALOG_KEY,
         )
 
     def _resource(self) -> TableResource:

@@ -19,6 +19,7 @@ from dagster import (
     SensorEvaluationContext,
     SkipReason,
     define_asset_job,
+    in_process_executor,
     sensor,
 )
 
@@ -132,7 +133,12 @@ def or_recover(decision: Wait, leftovers: Sequence[str]) -> Wait | Recover:
 def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
     """Plan, execute, publish, check, clean: everything but the ingestion."""
     keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")]
-    return define_asset_job(f"{table.name}_compaction", selection=AssetSelection.assets(*keys), tags=table.run_tags)
+    return define_asset_job(
+        f"{table.name}_compaction",
+        selection=AssetSelection.assets(*keys),
+        tags=table.run_tags,
+        executor_def=in_process_executor,  # all steps of a run share one Spark
+    )
 
 
 def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") -> SensorDefinition:

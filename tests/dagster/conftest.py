@@ -58,6 +58,8 @@ class Platform:
         source = SourceModel(type="tests.dagster.small_source.SmallSource")
         given: dict[str, Any] = {
             "name": "events",
+            "spark_resource": "spark",
+            "catalog_resource": "catalog",
             "path": "warehouse/events",
             "source": source,
             "record_key": ["id"],

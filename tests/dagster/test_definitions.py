@@ -60,7 +60,13 @@ def test_the_assets_form_one_line() -> None:
         ({"external": True, "name": "two words"}, "letters, digits and underscores"),
         ({"external": True, "data_latency": "soon"}, "soon"),
         ({"external": True, "freshness_slo": "auto"}, "auto"),
-        ({"external": True, "compact_every": "often"}, "often"),
+        ({"external": True, "compact_every": "often"}, "compact_every(.|\\n)*often"),
+        ({"external": True, "writers": "stoped"}, "writers(.|\\n)*'stopped' or 'locked'"),
+        ({"external": True, "clock": "foo"}, "clock(.|\\n)*'system' or 'commit'"),
+        ({"external": True, "executor": "java"}, "executor(.|\\n)*'native' or 'hudi'"),
+        ({"external": True, "settings": {"hudi_assets.no.such": "1"}}, "no setting hudi_assets.no.such"),
+        ({"external": True, "settings": {"hudi_assets.carry.over": "foo"}}, "hudi_assets.carry.over"),
+        ({"external": True, "settings": {"carry.over": "copy"}}, "carry.over"),
     ],
 )
 def test_a_wrong_block_is_refused(attributes: dict[str, Any], words: str) -> None:

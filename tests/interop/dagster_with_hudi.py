@@ -24,7 +24,14 @@ def main(path: str, threshold: str, settings: dict[str, Any]) -> dict[str, objec
     from hudi_assets.resources import Catalog, SparkResource
 
     component = HudiTableComponent(
-        name="events", path=path, external=True, executor="hudi", writers="stopped", settings=settings
+        name="events",
+        path=path,
+        external=True,
+        executor="hudi",
+        writers="stopped",
+        settings=settings,
+        spark_resource="spark",
+        catalog_resource="catalog",
     )
     spark = SparkResource()
     definitions = Definitions.merge(

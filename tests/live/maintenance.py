@@ -54,7 +54,7 @@ class Maintenance:
 
     def __init__(self, session: Any, instance: DagsterInstance, folder: Path, block: Mapping[str, Any]) -> None:
         self._instance = instance
-        self._component = HudiTableComponent(**block)
+        self._component = HudiTableComponent(**block, spark_resource="spark", catalog_resource="catalog")
         catalog = FileCatalog(file=str(folder / "catalog.json"))
         resources = {"spark": ResourceDefinition.hardcoded_resource(_Session(session)), "catalog": catalog}
         shared = Definitions(executor=in_process_executor, resources=resources)

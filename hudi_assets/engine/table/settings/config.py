@@ -249,10 +249,8 @@ def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], wh
             )
 
 
-def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
-    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
-    get = properties.get
-    _refuse_unsupported(properties, where)
+def check_own_settings(properties: Mapping[str, str], where: str) -> None:
+    """Raises `InvalidInput` for a setting of ours that does not exist, or a value that is no choice."""
     for key in properties:
         if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
             raise InvalidInput(
@@ -261,6 +259,13 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
+
+
+def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
+    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
+    get = properties.get
+    _refuse_unsupported(properties, where)
+    check_own_settings(properties, where)
     record_key = _fields(get("hoodie.table.recordkey.fields", ""))
     merging = parse_merge_settings(properties, where)
     latency = get(DATA_LATENCY)
