@@ -321,8 +321,8 @@ def test_read_names_a_column_that_is_not_there(run: Callable[..., Answer], table
 
 
 def test_a_directory_without_write_permission(made_once: Path) -> None:
-    # Not below pytest's own folder, which is closed to other users.
-    with tempfile.TemporaryDirectory() as folder:
+    # Not below the tests' own folders, which are closed to other users.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         table = Path(shutil.copytree(made_once, Path(folder) / "payments", symlinks=True))
         before = contents(table)
