@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import shutil
@@ -320,7 +321,11 @@ def test_read_names_a_column_that_is_not_there(run: Callable[..., Answer], table
     assert "no column 'nothing'" in answer.error["what"]
 
 
-def test_a_directory_without_write_permission(made_once: Path) -> None:
+def test_a_directory_without_write_permission(made_once: Path, run: Callable[..., Answer]) -> None:
+    # Here first, as well and badly: what a command imports only when it needs it is imported then.
+    importlib.import_module("hudi_assets.engine.spark.errors")
+    run("plan", made_once, "--threshold", SPLIT, "--dry-run", "--json")
+    run("plan", made_once / "none", "--threshold", SPLIT, "--json")
     # Not below the tests' own folders, which are closed to other users.
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
