@@ -32,16 +32,13 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.model import Freshness, NoPlan, Plan
-from hudi_assets.engine.timeline.commit_metadata import WRITER
+from hudi_assets.engine import WRITER, CorruptTable, Freshness, NoPlan, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.validate import Finding
+    from hudi_assets.engine import Finding, HudiTable
 
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 PROMISED = "promised_ms"

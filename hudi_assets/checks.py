@@ -21,11 +21,18 @@ from dagster import (
 )
 
 from hudi_assets.assets import PROMISED, TableAssets, lasting_findings, latest_metadata
-from hudi_assets.engine.event_time.lateness import LateLog
-from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile
-from hudi_assets.engine.model.units import duration, iso
-from hudi_assets.engine.storage import Storage, open_storage
-from hudi_assets.engine.validate import Finding
+from hudi_assets.engine import (
+    CarryOver,
+    Finding,
+    Freshness,
+    LateLog,
+    LogBar,
+    LogFile,
+    Storage,
+    duration,
+    iso,
+    open_storage,
+)
 from hudi_assets.report import MAX_ROWS
 
 FRESHNESS_METADATA = "freshness_ms"

@@ -37,13 +37,20 @@ from hudi_assets.cli_table import (
     open_table,
     start_spark,
 )
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
-from hudi_assets.engine.actions.compaction.other_engines import refuse_short_query_time
-from hudi_assets.engine.event_time.latency import ObservedLatency
-from hudi_assets.engine.model.column_unit import ColumnUnit
-from hudi_assets.engine.model.units import iso
-from hudi_assets.engine.storage import open_storage
-from hudi_assets.engine.table.settings.config import AUTO, HUDI
+from hudi_assets.engine import (
+    AUTO,
+    HUDI,
+    ColumnUnit,
+    Conflict,
+    HudiTable,
+    InvalidInput,
+    NoPlan,
+    ObservedLatency,
+    Plan,
+    iso,
+    open_storage,
+    refuse_short_query_time,
+)
 
 # Typer keeps this class to itself and exports only its children.
 _USAGE_ERROR: Any = typer.BadParameter.mro()[1]

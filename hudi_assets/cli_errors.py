@@ -7,8 +7,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from hudi_assets.engine import EnvironmentProblem, HudiAssetsError
-from hudi_assets.engine.errors import machine_problem
+from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, machine_problem
 
 
 class Interrupted(HudiAssetsError):
@@ -48,7 +47,7 @@ def problem_of(error: Exception) -> HudiAssetsError | None:
     if isinstance(error, HudiAssetsError):
         return error
     if "pyspark" in sys.modules:  # else no error is Spark's
-        from hudi_assets.engine.spark.errors import spark_problem
+        from hudi_assets.engine import spark_problem
 
         found = spark_problem(error)
         if found is not None:

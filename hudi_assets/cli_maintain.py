@@ -14,7 +14,7 @@ import typer
 
 from hudi_assets.cli_output import print_findings, print_json, print_text, size_of
 from hudi_assets.cli_table import FAILED, AsJson, TablePath, WritersOption, nothing_to_do, open_table
-from hudi_assets.engine.model import NothingToDo
+from hudi_assets.engine import NothingToDo
 
 _SHOWN_FILES = 20
 

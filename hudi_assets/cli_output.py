@@ -17,13 +17,20 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from hudi_assets.engine import Freshness, HudiAssetsError, Plan, Stats
-from hudi_assets.engine.actions.compaction.cost import CostPoint
-from hudi_assets.engine.event_time.commit_bound import bound_in_words
-from hudi_assets.engine.event_time.latency import ObservedLatency
-from hudi_assets.engine.model.column_unit import ColumnUnit
-from hudi_assets.engine.model.units import EVENT_TIME_UNIT, duration, iso
-from hudi_assets.engine.validate import Finding
+from hudi_assets.engine import (
+    EVENT_TIME_UNIT,
+    ColumnUnit,
+    CostPoint,
+    Finding,
+    Freshness,
+    HudiAssetsError,
+    ObservedLatency,
+    Plan,
+    Stats,
+    bound_in_words,
+    duration,
+    iso,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

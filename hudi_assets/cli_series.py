@@ -15,9 +15,7 @@ from hudi_assets.cli_output import (
     query_time_json,
     reach_of,
 )
-from hudi_assets.engine import CompactionResult, Freshness, Plan
-from hudi_assets.engine.actions.compaction.series import CompactionSeries
-from hudi_assets.engine.model.units import iso
+from hudi_assets.engine import CompactionResult, CompactionSeries, Freshness, Plan, iso
 
 
 class ShownSeries:

@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from hudi_assets.cli_output import show_nothing_to_do
-from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, InvalidInput
-from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
-from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit
-from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD, EXECUTOR, WRITERS
+from hudi_assets.engine import (
+    EVENT_TIME_FIELD,
+    EVENT_TIME_UNIT,
+    EXECUTOR,
+    WRITERS,
+    EnvironmentProblem,
+    EventTimeUnit,
+    HudiAssetsError,
+    HudiTable,
+    InvalidInput,
+    session_settings,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,11 +123,10 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     """
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     # Imported here: the other commands answer without it.
-    from hudi_assets.engine.spark.java_runtime import check_pyspark
+    from hudi_assets.engine import check_pyspark
 
     check_pyspark()
-    from hudi_assets.engine.spark.errors import java_cause
-    from hudi_assets.engine.spark.session import local_session
+    from hudi_assets.engine import java_cause, local_session
 
     _silence_py4j()
     with tempfile.TemporaryFile() as log, _printed_to(log.fileno()):

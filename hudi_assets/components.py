@@ -23,9 +23,7 @@ from hudi_assets.assets import (
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
-from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.model.units import parse_latency
-from hudi_assets.engine.table.settings.config import AUTO, check_own_settings
+from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, parse_latency
 from hudi_assets.housekeeping import housekeeping_asset
 from hudi_assets.resources import Catalog, SparkResource, TableResource
 from hudi_assets.scaffolding import TableScaffolder

@@ -31,8 +31,7 @@ from rich.table import Table
 
 from hudi_assets.cli_errors import problem_of
 from hudi_assets.driver import Driver, Tick
-from hudi_assets.engine import HudiTable
-from hudi_assets.engine.model.units import duration, iso
+from hudi_assets.engine import HudiTable, duration, iso
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.home import dagster_home, home, project_root

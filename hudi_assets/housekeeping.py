@@ -10,8 +10,7 @@ from dagster import AssetExecutionContext, AssetsDefinition, Config, Materialize
 
 from hudi_assets import report
 from hudi_assets.assets import TableAssets, observe
-from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
-from hudi_assets.engine.model import NothingToDo
+from hudi_assets.engine import Conflict, HudiAssetsError, InvalidInput, NothingToDo
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable

@@ -17,27 +17,25 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from PIL import Image
 
-from hudi_assets.engine.event_time.commit_bound import bound_in_words
-from hudi_assets.engine.model.units import duration, iso
-from hudi_assets.engine.table.settings.config import AUTO
+from hudi_assets.engine import AUTO, bound_in_words, duration, iso
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.actions.archiving.archive import ArchiveResult
-    from hudi_assets.engine.actions.compaction.cost import CostPoint
-    from hudi_assets.engine.model import (
+    from hudi_assets.engine import (
+        ArchiveResult,
+        CleanResult,
         CommitResult,
         CompactionResult,
+        CostPoint,
         Freshness,
+        HudiTable,
         LogBar,
         Operation,
         OperationResult,
         Plan,
         Stats,
     )
-    from hudi_assets.engine.transaction.clean import CleanResult
 
 MAX_ROWS = 20
 _COMPACTED, _REMAINING, _THRESHOLD = "#2f7ebc", "#f2a33a", "#b3202a"

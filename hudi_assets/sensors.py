@@ -25,10 +25,7 @@ from dagster import (
 
 from hudi_assets.assets import TableAssets, ours
 from hudi_assets.checks import published_freshness
-from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.model import NoPlan, Plan
-from hudi_assets.engine.model.units import duration, iso
-from hudi_assets.engine.table.settings.compaction import TriggerName
+from hudi_assets.engine import Conflict, NoPlan, Plan, TriggerName, duration, iso
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition

@@ -10,7 +10,7 @@ import sys
 
 from hudi_assets.cli_errors import problem_of
 from hudi_assets.cli_output import show_error
-from hudi_assets.engine.errors import EnvironmentProblem, InvalidInput
+from hudi_assets.engine import EnvironmentProblem, InvalidInput
 
 HOST = "127.0.0.1"
 

@@ -25,8 +25,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.queries.query import ReadTask
+    from hudi_assets.engine import HudiTable, ReadTask
 
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
@@ -57,7 +56,7 @@ class DefaultSource(DataSource):
     def schema(self) -> StructType:
         import pyarrow as pa
 
-        from hudi_assets.engine.queries.columns import chosen_columns
+        from hudi_assets.engine import chosen_columns
 
         schema = _open(self.path, self.settings).schema()
         names = None if self.columns is None else [name.strip() for name in self.columns.split(",")]
@@ -86,7 +85,7 @@ class QueryReader(DataSourceReader):
         return [FileSliceTask(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from hudi_assets.engine.queries.query import read_task
+        from hudi_assets.engine import read_task
 
         # Where `partitions` gives none, Spark asks for one of its own all the same.
         return iter(() if partition.value is None else read_task(partition.value))
@@ -94,7 +93,7 @@ class QueryReader(DataSourceReader):
 
 def query_tasks(table: HudiTable, query: Mapping[str, str], columns: Sequence[str] | None = None) -> list[ReadTask]:
     """The tasks of the query that Hudi's options ask for; `InvalidInput` where they do not fit together."""
-    from hudi_assets.engine.errors import InvalidInput
+    from hudi_assets.engine import InvalidInput
 
     kind, as_of = query.get(QUERY_TYPE, "snapshot").lower(), query.get(AS_OF)
     if kind != "incremental" and (BEGIN in query or END in query):
@@ -117,8 +116,7 @@ def query_tasks(table: HudiTable, query: Mapping[str, str], columns: Sequence[st
 
 def _open(path: str | None, settings: dict[str, str]):  # type: ignore[no-untyped-def]
     # Imported late: Spark imports this package in every session, also in those that use no table of ours.
-    from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.errors import InvalidInput
+    from hudi_assets.engine import HudiTable, InvalidInput
 
     if not path:
         raise InvalidInput("the table's path is missing", hint="Say SELECT … FROM … WITH (`table` '…').")

@@ -15,15 +15,13 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_assets.engine.model.units import iso
-from hudi_assets.engine.timeline.instants import instant_ms
+from hudi_assets.engine import instant_ms, iso
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from hudi_assets.engine import HudiTable
-    from hudi_assets.engine.model import Freshness
+    from hudi_assets.engine import Freshness, HudiTable
 
 _SOURCE = "_source"
 _GLOB = re.compile(r"([\\{}\[\]*?])")

@@ -10,7 +10,7 @@ from typing import Any
 
 from dagster_pyspark import LazyPySparkResource
 
-from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
+from hudi_assets.engine import session_settings
 from hudi_assets.home import home, project_root
 from hudi_assets.resources.metastore import Metastore
 

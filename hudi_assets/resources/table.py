@@ -7,9 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from dagster import ConfigurableResource
 
-from hudi_assets.engine import HudiTable
-from hudi_assets.engine.model.units import EVENT_TIME_UNIT
-from hudi_assets.engine.table.settings.config import DATA_LATENCY, EVENT_TIME_FIELD
+from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT, HudiTable
 from hudi_assets.home import home
 
 
