@@ -47,10 +47,22 @@ class Maintenance(OpenedTable):
     ) -> Plan | NoPlan:
         """Plan and publish one compaction of every log file with event times at or below the threshold.
 
-        The threshold is given, or the table's clock less the data latency (given, or the table's own).
-        `NoPlan` says why there is nothing to do. A dry run publishes nothing, and also shows a plan that would be
-        refused because it leaves running queries too little time (`Plan.query_time`). One plan may reach less than
-        the threshold (`Plan.claims`), where it is bounded and on versions 8 and 9: `compact` makes the whole series.
+        One plan may reach less than the threshold (`Plan.claims`), where it is bounded and on versions 8 and 9.
+        `compact` makes the whole series.
+
+        Args:
+            threshold: An event time: ISO-8601 text, a datetime with a zone, or epoch ms. Default: the table's clock
+                less the data latency.
+            data_latency: In place of the table's own ("2h", a timedelta, milliseconds).
+            dry_run: Publish nothing. Shows also a plan that would be refused because it leaves running queries too
+                little time (`Plan.query_time`).
+
+        Returns:
+            The plan, or why there is nothing to do.
+
+        Raises:
+            InvalidInput: The table or the settings do not allow it, for a reason that is named.
+            Conflict: Another process holds the table.
         """
         state = self.state()
         limit = choose_threshold(state, threshold, data_latency)
@@ -92,7 +104,16 @@ class Maintenance(OpenedTable):
         )
 
     def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
-        """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`."""
+        """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`.
+
+        Args:
+            spark: A classic session. One task per file group runs on its workers.
+            instant: Of a plan that is pending (`pending_plan`).
+
+        Raises:
+            InvalidInput: No plan is pending at the instant.
+            Conflict: Another process executes it, or wrote what the plan did not see.
+        """
         if self.config.executor == HUDI:
             return HudiExecutor(self._table).execute(spark, instant)
         seam.use_this_python(spark)
@@ -110,9 +131,18 @@ class Maintenance(OpenedTable):
     ) -> CompactionSeries | NoPlan:
         """Plan and execute until the threshold is reached, with as many plans as that takes, or say what is in the way.
 
-        The threshold is given, or the table's clock less the data latency, as it is now. `on_plan` is called with each
-        plan that is published, `on_done` with the result of each. With Hudi's strategies it is one compaction. An error
-        leaves the compactions that are done as they are; a plan that is published stays for `execute_compaction`.
+        With Hudi's strategies it is one compaction. An error leaves the compactions that are done as they are. A plan
+        that is published stays for `execute_compaction`.
+
+        Args:
+            spark: A classic session.
+            threshold: As for `plan_compaction`; the table's clock is read once.
+            data_latency: As for `plan_compaction`.
+            on_plan: Called with each plan that is published.
+            on_done: Called with the result of each.
+
+        Returns:
+            The compactions that were made, and what ended the series; `NoPlan` where there was none.
         """
         state = self.state()
         limit = choose_threshold(state, threshold, data_latency)

@@ -54,7 +54,8 @@ class Reads(OpenedTable):
     def time_travel(self, spark: SparkSession, instant: Moment, *, columns: Columns = None) -> DataFrame:
         """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
 
-        Raises `InvalidInput`, naming the earliest instant left, where the history was cleaned.
+        Raises:
+            InvalidInput: The history at that instant was cleaned. The error names the earliest instant left.
         """
         seam.use_this_python(spark)
         return time_travel_frame(spark, self._readable(), instant, columns)

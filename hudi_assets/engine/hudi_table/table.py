@@ -52,17 +52,36 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
         merge_mode: MergeMode | str = MergeMode.EVENT_TIME_ORDERING,
         exact_split: bool = False,
     ) -> HudiTable:
-        """Create an empty table at a path that holds none.
+        """Create an empty table.
 
-        `schema`: Spark, Arrow or Avro (JSON). `event_time_field` defaults to the ordering field;
-        `event_time_unit` (s, ms, us) is how a column of integers counts; it is stated in the table, `ms` where
-        nothing is given (`s` for 32 bits). `data_latency`: how long from
-        an event to its commit, or "auto" to learn it from the commits. `clock`: "system", or "commit" for a
-        replayed stream whose time is the newest commit's `clock_time`. `hive_style`, `url_encode`: how partition
-        values name folders (`field=value`; escaped as Hudi does). `merge_mode`: see `docs/explanation/merge.md`;
-        COMMIT_TIME_ORDERING takes no ordering field, so it needs the event-time field. `exact_split`: no record
-        above a threshold gets into the read-optimized view by compaction; Hudi's own table services are off then.
-        Raises `InvalidInput` before anything is written.
+        Args:
+            path: Where the table is to be. No table is there yet.
+            schema: The columns, as a Spark or Arrow schema, or Avro's JSON. Hudi's meta columns are added.
+            record_key: The columns that name a record. At least one.
+            ordering_field: The column that decides between two records of a key. With COMMIT_TIME_ORDERING none.
+            event_time_field: The column of event times. Default: the ordering field.
+            partition_fields: The columns whose values name the partitions, in order. Default: no partitions.
+            buckets: The number of file groups in each partition.
+            table_version: 6, 8 or 9: Hudi's `hoodie.table.version`.
+            storage_options: For a storage that needs some. Local paths take none.
+            name: The table's name. Default: the last part of the path.
+            event_time_unit: How a column of integers counts: "s", "ms" or "us". The table states it. Default: "ms",
+                and "s" for a column of 32 bits.
+            data_latency: The longest time from an event to its commit ("2h", a timedelta, milliseconds), or "auto" to
+                learn it from the commits. Without one the freshness follows compactions alone.
+            clock: "system", or "commit" for a replayed stream, whose time is the newest commit's `clock_time`.
+            log_block_format: "parquet" or "avro": how rows are kept in log files.
+            hive_style: True: a partition's folder is `field=value`.
+            url_encode: True: partition values are escaped in folders, as Hudi does it.
+            merge_mode: Which record of a key wins. See `docs/explanation/merge.md`.
+            exact_split: True: a compaction puts no record above its threshold into the read-optimized view. Hudi's own
+                table services must stay off then. Version 6 only.
+
+        Returns:
+            The table, open.
+
+        Raises:
+            InvalidInput: Something asked for is not possible, or a table is there already. Nothing was written.
         """
         storage = open_storage(path, storage_options)
         layout = layout_of(table_version, storage.base)
@@ -93,10 +112,16 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
         *,
         settings: Mapping[str, str] | None = None,
     ) -> HudiTable:
-        """Open a table. `settings` (hoodie.* and hudi_assets.* keys) overlay the table's own for this process.
+        """Open a table, of this project's or of any other writer's.
 
-        Raises `InvalidInput` for a path that holds no table and `UnsupportedTable`, naming the feature,
-        for one that cannot be handled rightly.
+        Args:
+            path: The table's base path: the folder that holds `.hoodie`.
+            storage_options: For a storage that needs some. Local paths take none.
+            settings: Keys `hoodie.…` and `hudi_assets.…`. They overlay the table's own for this process.
+
+        Raises:
+            InvalidInput: The path holds no table, or a setting is wrong.
+            UnsupportedTable: The table has a feature, named, that cannot be handled rightly.
         """
         storage = open_storage(path, storage_options)
         config = read_config(storage, settings)

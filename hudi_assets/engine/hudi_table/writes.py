@@ -31,10 +31,20 @@ class Writes(OpenedTable):
         clock_time: datetime | None = None,
         batch_id: str | None = None,
     ) -> CommitResult:
-        """Write rows as one delta commit; of a key's rows the greatest ordering value counts.
+        """Write rows as one delta commit. Of a key's rows the greatest ordering value counts.
 
-        `clock_time` is the time of a replayed stream; `batch_id` makes the call repeatable: a batch that
-        is committed already writes nothing. Raises `InvalidInput` before anything is written.
+        Args:
+            df: The rows. Columns that the table lacks are added to its schema, if they may be null.
+            clock_time: The time of a replayed stream, with a zone. Only for tables with `clock="commit"`.
+            batch_id: Makes the call repeatable: a batch that is committed already writes nothing.
+
+        Returns:
+            The commit's instant, rows, files and bytes, and the range of event times in epoch ms.
+
+        Raises:
+            InvalidInput: Rows lack a key, an ordering value or an event time, or do not fit the schema. Nothing was
+                written.
+            Conflict: Another process holds the table, or its write is unfinished. Try again.
         """
         return self._writer(spark).upsert(df, _ms(clock_time), batch_id)
 
