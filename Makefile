@@ -3,6 +3,7 @@
 # make test   the tests, two at a time   (WORKERS=2)
 # make test-quick, test-thorough    a slice without Spark, of a minute or so; what `make test` leaves out
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
+# make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
@@ -35,7 +36,7 @@ SETUP := scripts/setup
 NUMBER := $(if $(filter random,$(SEED)),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '),$(SEED))
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -60,7 +61,7 @@ SPARKS := tests/spark tests/dagster tests/cli
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # What .ci/run has a step of its own for.
-NOT_THOROUGH := -m "not interop and not thorough"
+NOT_THOROUGH := -m "not interop and not thorough and not wheel"
 
 ifeq ($(strip $(ARGS)),)
 # All, whatever the first one says: one run then shows all that is wrong.
@@ -75,7 +76,7 @@ endif
 
 # For while one writes: no Spark, no lives, no crashes.
 test-quick: setup
-	@$(ENV) python -m pytest -m "not interop and not thorough and not slow" $(IN_WORKERS) $(QUICK)
+	@$(ENV) python -m pytest -m "not interop and not thorough and not slow and not wheel" $(IN_WORKERS) $(QUICK)
 
 test-together: setup
 	@$(ENV) python -m pytest $(NOT_THOROUGH) $(IN_WORKERS) $(TOGETHER)
@@ -85,6 +86,10 @@ test-sparks: setup
 
 test-alone: setup
 	@$(ENV) python -m pytest $(NOT_THOROUGH) $(patsubst %,--ignore=%,$(TOGETHER) $(SPARKS))
+
+# The wheel in an empty environment elsewhere, and the component in a dg project of somebody else's.
+test-wheel: setup
+	@$(ENV) python -m pytest -m wheel tests/wheel $(ARGS)
 
 # Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser.
 test-thorough: setup
