@@ -20,7 +20,7 @@ from benchmarks.data import Work
 from benchmarks.ours import Ours
 from benchmarks.scenarios import SHORT_WARM_UPS
 from benchmarks.stages import Stage, main
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.partitions import Places
 
 _TASKS = 2
@@ -38,7 +38,11 @@ class Stages:
 
     def nothing(self, path: Path) -> None:
         """Tasks of Python workers that yield no row: what Spark takes to plan and run the query at all."""
-        self._ask(seam.frame_from_tasks(self.spark, lambda task, names: iter(()), range(_TASKS), self._schema, _PLACES))
+        self._ask(
+            spark_session.frame_from_tasks(
+                self.spark, lambda task, names: iter(()), range(_TASKS), self._schema, _PLACES
+            )
+        )
 
     def workers(self, path: Path) -> None:
         """The same rows out of Parquet files by pyarrow, in Python workers: and to hand them over."""
@@ -49,7 +53,7 @@ class Stages:
             share = -(-len(rows) // _TASKS)
             yield from rows.slice(task * share, share).to_batches(1 << 14)
 
-        self._ask(seam.frame_from_tasks(self.spark, read, range(_TASKS), self._schema, _PLACES))
+        self._ask(spark_session.frame_from_tasks(self.spark, read, range(_TASKS), self._schema, _PLACES))
 
     def incremental(self, path: Path) -> None:
         """What incremental_vs_hudi times: the table opened, the newest of its log blocks read and merged."""

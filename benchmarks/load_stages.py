@@ -21,7 +21,7 @@ from benchmarks.stages import Stage, main
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.writing import exchange
 from hudi_assets.engine.actions.writing.packing import Packing
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Stages:
 
     def direct(self, path: Path) -> None:
         """Workers read all columns from the file themselves."""
-        seam.map_rows(self._rows(), lambda batches: sum(len(batch) for batch in batches))
+        spark_session.map_rows(self._rows(), lambda batches: sum(len(batch) for batch in batches))
 
     def packed(self, path: Path) -> None:
         """The same, and check, group and put into parcels."""
@@ -63,7 +63,7 @@ class Stages:
     def _packed(self, path: Path, rows: Any) -> Any:
         table = HudiTable.create(
             str(path),
-            seam.schema_of(rows),
+            spark_session.schema_of(rows),
             record_key=list(self.work.record_key),
             ordering_field=self.work.ordering_field,
             buckets=self.work.buckets,

@@ -37,7 +37,7 @@ from hudi_assets.engine import HudiTable, NoPlan
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import Storage, open_storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.record_keys import bucket_file_id
 from hudi_assets.engine.timeline.commit_metadata import (
     CLOCK_TIME,

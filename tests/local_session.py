@@ -1,8 +1,8 @@
 """Spark's part of the engine, done in this process on Arrow tables: a step of a test costs milliseconds then.
 
-`LocalSession` stands where a SparkSession stands. The engine's Spark seam (`engine/spark/session.py`) is replaced
+`LocalSession` stands where a SparkSession stands. The engine's calls of Spark (`engine/spark/session.py`) are replaced
 function by function; all else, down to what a worker runs, is the engine's own code. Tests with the `spark` marker run
-the seam itself.
+those calls themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.partitions import Places
 from hudi_assets.engine.spark.session import ListedFile
 
@@ -106,7 +106,7 @@ def frame_from_tasks(
 
 def parquet_frame(session: LocalSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> Frame:
     tables = [pq.ParquetFile(file.uri).read(use_threads=False) for file in files]
-    target = seam.nullable(schema)  # as Spark's own reader has it
+    target = spark_session.nullable(schema)  # as Spark's own reader has it
     return Frame(pa.concat_tables([_as(t, target) for t in tables] or [target.empty_table()]))
 
 
@@ -141,7 +141,7 @@ _REPLACED = (
 
 
 def install(patch: Callable[[Any, str, Any], None] = setattr) -> LocalSession:
-    """Put these functions in the seam's place (for good, unless `patch` undoes it) and give a session."""
+    """Put these functions in the place of those that call Spark (for good, unless `patch` undoes it); a session."""
     for function in _REPLACED:
-        patch(seam, function.__name__, function)
+        patch(spark_session, function.__name__, function)
     return LocalSession()

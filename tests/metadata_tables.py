@@ -13,7 +13,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encod
 from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, INDEX_DEFS_PATH, merged_stats
 from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES, ROOT, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import COMPLETED

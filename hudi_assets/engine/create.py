@@ -17,7 +17,7 @@ from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, Latency, parse_latency, unit_of
 from hudi_assets.engine.spark import session as spark
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.schema_evolution import check_columns
 from hudi_assets.engine.table.settings.config import (
     AUTO,

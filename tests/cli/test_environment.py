@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 
 from hudi_assets import cli, cli_errors, cli_table
 from hudi_assets.engine import EnvironmentProblem, HudiTable
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.session import use_this_python
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
@@ -170,7 +170,7 @@ def test_a_table_that_cannot_be_written_is_said_before_spark_starts(
         raise EnvironmentProblem("The directory cannot be written: Permission denied.", where=str(table))
 
     monkeypatch.setattr(LocalStorage, "check_writable", refused)
-    monkeypatch.setattr(seam, "local_session", lambda **_: pytest.fail("Spark was started"))
+    monkeypatch.setattr(spark_session, "local_session", lambda **_: pytest.fail("Spark was started"))
     answer = run("compact", table, "--threshold", SPLIT)
     assert answer.code == FAILED
     assert answer.err.startswith("Error: The directory cannot be written")
@@ -312,7 +312,7 @@ def test_py4j_does_not_log_on_the_terminal(
         logging.getLogger("py4j.clientserver").error("Exception while sending command.")
         raise Py4JNetworkError("Answer from Java side is empty")
 
-    monkeypatch.setattr(seam, "local_session", killed)
+    monkeypatch.setattr(spark_session, "local_session", killed)
     answer = run("read", table)
     assert answer.code == FAILED
     assert "while sending" not in answer.err

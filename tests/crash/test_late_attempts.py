@@ -19,7 +19,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.writing import exchange
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.transaction.leftovers import leftovers
 from tests.crash.faulty import Crash, dying
@@ -33,10 +33,10 @@ VERSIONS = pytest.mark.parametrize("path", [6, 9], indirect=True)
 
 
 class Tasks:
-    """The tasks that ran in the seam's place; `late` runs the last ones again, with what they read then."""
+    """The tasks that ran in Spark's place; `late` runs the last ones again, with what they read then."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        run_tasks, parcels = seam.run_tasks, exchange.parcels_in_files
+        run_tasks, parcels = spark_session.run_tasks, exchange.parcels_in_files
         self.last: tuple[Callable[[Any], Any], list[Any]] | None = None
         read: dict[Any, list[pa.RecordBatch]] = {}
 
@@ -50,7 +50,7 @@ class Tasks:
                 read[key] = list(parcels(scratch, places))
             return iter(read[key])
 
-        patch.setattr(seam, "run_tasks", remembered)
+        patch.setattr(spark_session, "run_tasks", remembered)
         patch.setattr(exchange, "parcels_in_files", kept)
 
     def late(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hudi_assets.engine.format.hfile.file import MAX_RECORD_KEY, MIN_RECORD_KEY, Flavour, read_hfile, write_hfile
 from hudi_assets.engine.format.log_file.codec import BlockType, encode_block, read_blocks
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.table.metadata.reader import FilesState, newest_schema, read_files

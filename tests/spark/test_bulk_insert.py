@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.actions.writing import exchange
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("words", pa.list_(pa.string()))])
@@ -21,7 +21,7 @@ COUNT = 20_000
 def exchanged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How parcels travel: in files of this machine, or by Spark's shuffle, as on a cluster."""
     if request.param == "shuffle":
-        monkeypatch.setattr(seam, "scratch_folder", lambda session: None)
+        monkeypatch.setattr(spark_session, "scratch_folder", lambda session: None)
     return str(request.param)
 
 
@@ -104,7 +104,7 @@ def test_equal_ordering_values_keep_the_order_of_the_rows(spark: SparkSession, t
 
 def test_what_each_task_gets_without_numbered_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where tasks are found by hash: Spark before 4.1 has no partition numbers."""
-    monkeypatch.setattr(seam, "scratch_folder", lambda session: None)
+    monkeypatch.setattr(spark_session, "scratch_folder", lambda session: None)
     monkeypatch.setattr("pyspark.sql.DataFrame.repartitionById", None, raising=False)
     monkeypatch.setattr("pyspark.sql.classic.dataframe.DataFrame.repartitionById", None, raising=False)
     batch = pa.RecordBatch.from_pydict({"n": list(range(10))})
@@ -126,7 +126,7 @@ def test_what_each_task_gets_without_numbered_partitions(spark: SparkSession, mo
 
 def test_files_of_parcels_are_deleted(spark: SparkSession) -> None:
     """After the work, and after an error in it."""
-    folder = Path(seam.scratch_folder(spark) or "")
+    folder = Path(spark_session.scratch_folder(spark) or "")
     assert folder.is_dir()
 
     def pack(batches: object, slots: int) -> object:

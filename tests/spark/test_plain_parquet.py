@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_assets.engine import HudiTable, InvalidInput
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.parquet import plain_files
 
 pytestmark = pytest.mark.spark
@@ -46,7 +46,7 @@ def files(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
 
 def plainly(frame: DataFrame) -> pa.Table | None:
     """A DataFrame's rows as workers read them."""
-    found = plain_files(frame, seam.schema_of(frame), 2)
+    found = plain_files(frame, spark_session.schema_of(frame), 2)
     if found is None:
         return None
     batches = [batch for task in range(len(found.tasks)) for batch in found.read(task)]
@@ -55,7 +55,7 @@ def plainly(frame: DataFrame) -> pa.Table | None:
 
 def test_rows_come_as_from_spark(spark: SparkSession, files: Path) -> None:
     frame = spark.read.parquet(str(files))
-    found = plain_files(frame, seam.schema_of(frame), 2)
+    found = plain_files(frame, spark_session.schema_of(frame), 2)
     assert found is not None
     assert len(found.tasks) > 4
     assert frame.rdd.getNumPartitions() > 2
@@ -67,7 +67,7 @@ def test_rows_come_as_from_spark(spark: SparkSession, files: Path) -> None:
 
 def test_the_rows_of_each_task_are_worked_on_once(spark: SparkSession, files: Path) -> None:
     frame = spark.read.parquet(str(files)).select("ts")
-    found = seam.map_rows(frame, lambda batches: [n for b in batches for n in b.column("ts").to_pylist()])
+    found = spark_session.map_rows(frame, lambda batches: [n for b in batches for n in b.column("ts").to_pylist()])
     assert [n for part in found for n in part] == [row["ts"] for row in frame.collect()]
 
 

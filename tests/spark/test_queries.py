@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.spark import java_classes as spark_java
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.timeline.instants import instant_ms
 from tests.local_session import LocalSession
 
@@ -50,7 +50,9 @@ def write(table: HudiTable, session: Any, clock: int, *rows: tuple[str, int, int
         frame: Any = session.frame(found)
     else:
         # Spark 3.5 takes no Arrow table.
-        frame = session.createDataFrame([tuple(row.values()) for row in found.to_pylist()], seam.spark_schema(SCHEMA))
+        frame = session.createDataFrame(
+            [tuple(row.values()) for row in found.to_pylist()], spark_session.spark_schema(SCHEMA)
+        )
     instant = table.upsert(session, frame, clock_time=at(clock)).instant
     assert instant is not None
     return instant

@@ -22,7 +22,7 @@ from hudi_assets.engine.format.log_file.codec import (
 )
 from hudi_assets.engine.model import Action, Instant, State
 from hudi_assets.engine.storage import LocalStorage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.table.metadata.own_timeline import ROOT

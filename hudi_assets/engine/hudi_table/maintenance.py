@@ -20,7 +20,7 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.status import freshness_of
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
@@ -116,7 +116,7 @@ class Maintenance(OpenedTable):
         """
         if self.config.executor == HUDI:
             return HudiExecutor(self._table).execute(spark, instant)
-        seam.use_this_python(spark)
+        spark_session.use_this_python(spark)
         executor = CompactionExecutor(self._table)
         return executor.execute(spark, instant)
 

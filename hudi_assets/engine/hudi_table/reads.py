@@ -21,7 +21,7 @@ from hudi_assets.engine.queries.query import (
     time_travel_tasks,
 )
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ class Reads(OpenedTable):
 
     def snapshot(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
-        seam.use_this_python(spark)
+        spark_session.use_this_python(spark)
         return snapshot_frame(spark, self._readable(), columns)
 
     def snapshot_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
@@ -57,7 +57,7 @@ class Reads(OpenedTable):
         Raises:
             InvalidInput: The history at that instant was cleaned. The error names the earliest instant left.
         """
-        seam.use_this_python(spark)
+        spark_session.use_this_python(spark)
         return time_travel_frame(spark, self._readable(), instant, columns)
 
     def time_travel_tasks(self, instant: Moment, *, columns: Columns = None) -> list[ReadTask]:
@@ -72,7 +72,7 @@ class Reads(OpenedTable):
         On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.
         `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
         """
-        seam.use_this_python(spark)
+        spark_session.use_this_python(spark)
         return incremental_frame(spark, self._readable(), begin, end, columns)
 
     def incremental_tasks(self, begin: Moment, end: Moment | None = None, *, columns: Columns = None) -> list[ReadTask]:

@@ -10,7 +10,7 @@ from hudi_assets.engine.actions.writing.delta_commit import Writer
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CommitResult
 from hudi_assets.engine.model.units import parse_time
-from hudi_assets.engine.spark import session as seam
+from hudi_assets.engine.spark import session as spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,7 @@ class Writes(OpenedTable):
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
     def _writer(self, spark: SparkSession) -> Writer:
-        seam.use_this_python(spark)
+        spark_session.use_this_python(spark)
         return Writer(self._table, spark, look.freshness_of)
 
     def committed_batches(self) -> dict[str, str]:

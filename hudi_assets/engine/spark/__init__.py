@@ -1,4 +1,4 @@
-"""The one seam to Spark: nothing else in the engine imports PySpark or calls a session.
+"""Spark: nothing else in the engine imports PySpark or calls a session.
 
 `session` is the way in: a local session (on the Java that `java_runtime` finds), tasks that run on workers,
 DataFrames made of tasks. `parquet` lets workers read a DataFrame that is plain Parquet files. `java_classes`

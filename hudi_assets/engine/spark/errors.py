@@ -1,4 +1,4 @@
-"""What Spark's errors say of the machine, in the engine's words. Part of the Spark seam.
+"""What Spark's errors say of the machine, in the engine's words.
 
 Spark wraps what went wrong in a worker, or in its Java process, into pages of stack traces. What the reader needs of
 them stands in one line: an error of the engine's own, a failed file operation, or the innermost cause in Java.

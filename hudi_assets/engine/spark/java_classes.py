@@ -1,4 +1,4 @@
-"""The classes of `java/`, in a Spark's driver. Part of the Spark seam.
+"""The classes of `java/`, in a Spark's driver.
 
 They take part in Spark's planning, which Python cannot. Spark's own compiler of generated code compiles them once in a
 session; where a Spark lacks what one takes, it is not there, and its user does without.

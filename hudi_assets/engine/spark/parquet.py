@@ -1,4 +1,4 @@
-"""DataFrames that are plain Parquet files, for workers to read themselves. Part of the Spark seam.
+"""DataFrames that are plain Parquet files, for workers to read themselves.
 
 Spark makes rows out of the columns of a Parquet file, and columns out of the rows again for Python. Where a DataFrame
 is nothing but the rows of such files, a worker reads their columns as they are. What Spark would do to the rows on

@@ -1,4 +1,4 @@
-"""The one seam to Spark: sessions, tasks, and DataFrames from tasks.
+"""What the engine asks of Spark: sessions, tasks, and DataFrames from tasks.
 
 PySpark is imported where it is used: without it, all that needs no Spark works.
 """

@@ -16,7 +16,7 @@ from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, S
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table import schema_evolution as evolution
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.reader import CommittedInstants
 from hudi_assets.engine.table.schema_on_read import schema_on_read
 from hudi_assets.engine.table.settings.config import TableConfig

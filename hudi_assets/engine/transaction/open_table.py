@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.publish import Publisher, system_now_ms

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.transaction.publish import BEGUN

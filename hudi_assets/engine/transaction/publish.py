@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.timeline.attempts import forget_staged
 from hudi_assets.engine.timeline.clock import next_instant

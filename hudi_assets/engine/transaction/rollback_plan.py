@@ -13,7 +13,7 @@ from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline import compaction_plan
 from hudi_assets.engine.timeline.commit_metadata import WRITER

@@ -14,7 +14,7 @@ from typing import Any, Final
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.instants import format_instant

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, CompactionResult, OperationResult, Plan
 from hudi_assets.engine.spark.java_classes import jvm_offset_ms
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat

@@ -8,7 +8,7 @@ from typing import Final
 from hudi_assets.engine.actions.cleaning.query_grace import query_time
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan, QueryTime
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import CARRY_OVER, QUERY_GRACE_LEAST, WRITERS, TableConfig
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.table.state import TableState

@@ -25,7 +25,7 @@ from hudi_assets.engine.merging.winners import Flags, Head, flags_of
 from hudi_assets.engine.model import EventTimeRange, MergeMode, Operation
 from hudi_assets.engine.model.units import EventTimeUnit, join_ranges, range_of, to_micros
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.reader import APPLIED_PROPERTY, count_deleted
 from hudi_assets.engine.table.log_files.summaries import times_of
 from hudi_assets.engine.table.settings.config import TableConfig

@@ -1,4 +1,4 @@
-"""What a compaction takes: the seam that every strategy fits, and event-time selection. Pure.
+"""What a compaction takes: what every strategy answers, and event-time selection. Pure.
 
 The selection starts from the RFC's set, the log files whose minimum event time is at or below the
 threshold, and is closed so that no query can change its answer: what remains must not be able to tie
@@ -21,7 +21,7 @@ from hudi_assets.engine.model.log_summary import LogSummary as LogSummary
 from hudi_assets.engine.model.log_summary import Summaries as Summaries
 from hudi_assets.engine.model.plans import StrategyName
 from hudi_assets.engine.model.units import iso
-from hudi_assets.engine.table.layout.seam import Placement
+from hudi_assets.engine.table.layout.interface import Placement
 from hudi_assets.engine.table.slices.file_view import FileView
 
 _MB = 1024 * 1024

@@ -10,7 +10,7 @@ from hudi_assets.engine.merging.passes import DEFAULT_MEMORY, SliceMerge
 from hudi_assets.engine.model import Operation, OperationResult
 from hudi_assets.engine.spark import session as spark
 from hudi_assets.engine.table.base_file_writer import FILE_NAME, ROW_GROUP_BYTES, BaseFileWriter
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.parquet import BY_DEFAULT, ParquetSettings
 from hudi_assets.engine.table.slices.reader import SliceReader
 from hudi_assets.engine.table.slices.streams import StoredSlice

@@ -34,7 +34,7 @@ from hudi_assets.engine.merging.merge import KEY, Deletes, Rows
 from hudi_assets.engine.model import EventTimeRange, MergeMode
 from hudi_assets.engine.model.units import EventTimeUnit, range_of, to_micros
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.summaries import times_of
 from hudi_assets.engine.table.record_keys import bucket_file_id, check_key_type
 from hudi_assets.engine.table.settings.config import TableConfig

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 

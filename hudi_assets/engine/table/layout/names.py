@@ -31,7 +31,7 @@ def log_version(path: str) -> int:
 
 
 class FileNames:
-    """The part of the table-version seam that names files."""
+    """The part of a layout that names files."""
 
     __slots__ = ()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from hudi_assets.engine.model import Action, FileSlice, LogFile
-from hudi_assets.engine.table.layout.seam import CompletionOf
+from hudi_assets.engine.table.layout.interface import CompletionOf
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, moved_instant
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.table.layout.interface import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.layout.names import FileNames
 from hudi_assets.engine.table.layout.placement import NewInstant
-from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.v6 import ArchivedLogs
@@ -29,7 +29,7 @@ _AT_ONCE: Final = "004"
 
 @dataclass(frozen=True, slots=True)
 class LayoutV6(FileNames):
-    """The table-version seam, as version 6 answers it."""
+    """The layout of version 6."""
 
     version: int = 6
     timeline_folder: str = ".hoodie"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.table.layout.interface import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.layout.names import FileNames
 from hudi_assets.engine.table.layout.placement import past_instant
-from hudi_assets.engine.table.layout.seam import ITS_FILE, CompletionOf, OriginalOf, Placement
 from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.layers import ArchivedLayers
@@ -33,7 +33,7 @@ _COMPLETES_AS = {
 
 @dataclass(frozen=True, slots=True)
 class LayoutV8(FileNames):
-    """The table-version seam, as versions 8 and 9 answer it."""
+    """The layout of versions 8 and 9."""
 
     version: int = 8
     timeline_folder: str = ".hoodie/timeline"

@@ -22,7 +22,7 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.format import parquet_footer as footer_stats
 from hudi_assets.engine.format.hfile.file import Entry, HFileReader
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.index_keys import column_key, group_of, stats_key
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.metadata.partitions import COMPLETED, INFLIGHT, named, table_properties

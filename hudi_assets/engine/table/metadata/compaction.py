@@ -17,7 +17,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.format.hfile.file import write_hfile
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, merged_stats
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import COMPLETED, INFLIGHT, named, table_properties

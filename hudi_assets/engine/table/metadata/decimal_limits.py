@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_assets.engine.format.parquet_footer import leaves
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import ColumnStatsIndex
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table

@@ -14,7 +14,7 @@ from typing import Final
 
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 
 ROOT: Final = ".hoodie/metadata"
 PROPERTIES: Final = f"{ROOT}/.hoodie/hoodie.properties"

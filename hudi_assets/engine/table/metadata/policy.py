@@ -13,7 +13,7 @@ from typing import Final
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, forget_definition
 from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES, ROOT, OwnTimeline
 from hudi_assets.engine.table.metadata.partitions import (

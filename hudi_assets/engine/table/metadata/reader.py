@@ -25,7 +25,7 @@ from hudi_assets.engine.format.log_file.codec import (
 )
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata import records
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.metadata.records import PARTITION_LIST_KEY, FilesRecord

@@ -9,7 +9,7 @@ from typing import Final
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.table.layout.seam import CompletionOf, Layout
+from hudi_assets.engine.table.layout.interface import CompletionOf, Layout
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline
 
 FILES: Final = "files"

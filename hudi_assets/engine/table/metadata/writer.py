@@ -18,7 +18,7 @@ from hudi_assets.engine.format.hfile.file import Entry, write_hfile
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_headers
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import ColumnStatsIndex
 from hudi_assets.engine.table.metadata.compaction import OwnCompaction, is_ours
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path

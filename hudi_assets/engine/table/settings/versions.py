@@ -1,6 +1,6 @@
 """What hoodie.properties state of the table's version, and what follows for other settings. Pure.
 
-What a version states in full, its layout says (`layout/seam.py`).
+What a version states in full, its layout says (`layout/interface.py`).
 """
 
 from __future__ import annotations

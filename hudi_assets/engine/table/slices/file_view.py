@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hudi_assets.engine.model import LOG_ORDER, BaseFile, FileSlice, LogFile, Plan
 from hudi_assets.engine.model.files import GroupKey
-from hudi_assets.engine.table.layout.seam import CompletionOf, Layout
+from hudi_assets.engine.table.layout.interface import CompletionOf, Layout
 from hudi_assets.engine.table.slices.listing import DataFiles
 from hudi_assets.engine.timeline.compaction_plan import residue_paths
 from hudi_assets.engine.timeline.instants import Timeline

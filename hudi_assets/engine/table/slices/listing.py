@@ -7,7 +7,7 @@ from typing import Final
 
 from hudi_assets.engine.model import BaseFile, LogFile
 from hudi_assets.engine.storage import FileInfo, Storage
-from hudi_assets.engine.table.layout.seam import Layout
+from hudi_assets.engine.table.layout.interface import Layout
 
 PARTITION_FILE: Final = ".hoodie_partition_metadata"
 DataFiles = Mapping[str, list[LogFile | BaseFile]]

@@ -1,4 +1,4 @@
-"""Who may speak to Spark: its seam alone, by imports and by what only Spark's objects have."""
+"""Who may speak to Spark: its own package alone, by imports and by what only Spark's objects have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).resolve().parents[2] / "hudi_assets/engine"
-SEAM = ENGINE / "spark"
+OWNER = ENGINE / "spark"
 PACKAGES = {"pyspark", "py4j"}
 # Names of DataFrames', sessions' and contexts' members that nothing else in the engine has.
 SPARKS_OWN = {
@@ -51,8 +51,8 @@ def leaks(source: str) -> list[str]:
     return sorted({*imported_at_runtime(tree)} & PACKAGES) + sorted(members & SPARKS_OWN)
 
 
-def test_nothing_but_the_seam_speaks_to_spark() -> None:
-    modules = [path for path in ENGINE.rglob("*.py") if path.parent != SEAM]
+def test_nothing_but_its_package_speaks_to_spark() -> None:
+    modules = [path for path in ENGINE.rglob("*.py") if path.parent != OWNER]
     assert len(modules) > 50
     found = {str(path.relative_to(ENGINE)): leaks(path.read_text("utf-8")) for path in modules}
     assert {name: what for name, what in found.items() if what} == {}

@@ -1,4 +1,4 @@
-"""The table-version seam: everything that depends on a table's version is asked of this object."""
+"""What the engine asks of a table's version: everything that depends on it is asked of this object."""
 
 from __future__ import annotations
 
