@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets import cli_maintain, cli_read
-from hudi_assets.cli_errors import Interruptible, problem_of
+from hudi_assets.cli_errors import Interruptible, give_up_output, problem_of
 from hudi_assets.cli_output import (
     show_error,
     show_freshness,
@@ -242,17 +242,24 @@ def main() -> None:
     """The entry point; ends the process with the exit code."""
     as_json = "--json" in sys.argv[1:]
     try:
-        # Standing alone, typer prints wrong use for people, and exits with the same code as below.
-        code = app(standalone_mode=not as_json)
+        try:
+            # Standing alone, typer prints wrong use for people, and exits with the same code as below.
+            code = app(standalone_mode=not as_json)
+        finally:
+            sys.stdout.flush()  # here, where it can still be told
     except _USAGE_ERROR as error:
         what = error.format_message() or "A command is missing."
         show_error(InvalidInput(what, hint="See: hudi-assets --help"), as_json)
         sys.exit(WRONG_USE)
+    except BrokenPipeError:  # its reader has seen enough
+        give_up_output()
+        sys.exit(FAILED)
     except Exception as error:
         problem = problem_of(error)
         if problem is None:
             raise
         show_error(problem, as_json)
+        give_up_output()
         sys.exit(WRONG_USE if isinstance(problem, InvalidInput) else FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 

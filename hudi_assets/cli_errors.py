@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -40,6 +41,14 @@ def _began_with_ctrl_c(error: BaseException) -> bool:
         found.append(last)
         last = last.__cause__ or last.__context__
     return any(isinstance(one, KeyboardInterrupt) for one in found)
+
+
+def give_up_output() -> None:
+    """Forget what the output did not take: Python would try again as it ends, and end with 120 and words of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def problem_of(error: Exception) -> HudiAssetsError | None:

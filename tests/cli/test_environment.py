@@ -139,21 +139,25 @@ def test_a_mistake_of_the_program_keeps_its_traceback(table: Path, monkeypatch: 
         cli.main()
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_an_output_that_takes_nothing_more(table: Path, form: list[str]) -> None:
+def test_an_output_that_takes_nothing_more(table: Path, form: list[str], unbuffered: str) -> None:
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}  # what a buffer holds fails again as Python ends
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "hudi_assets.cli", "status", str(table), *form]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
     assert done.returncode == FAILED
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_has_seen_enough(table: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_seen_enough(table: Path, unbuffered: str) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     command = [sys.executable, "-m", "hudi_assets.cli", "plan", str(table), "--dry-run", "--json"]
-    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False, env=env)
     os.close(write_end)
     assert (done.returncode, done.stderr) == (FAILED, "")
 

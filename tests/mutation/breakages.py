@@ -1521,4 +1521,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    if False:\n        raise",
         ("tests/spark/test_capabilities.py",),
     ),
+    Breakage(
+        "an output that takes nothing more is tried again as Python ends",
+        "hudi_assets/cli.py",
+        "        show_error(problem, as_json)\n        give_up_output()\n",
+        "        show_error(problem, as_json)\n",
+        ENVIRONMENT,
+    ),
 )
