@@ -8,6 +8,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action
+from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.transaction.recover import forget_old_markers
 from tests.local_session import LocalSession
@@ -38,12 +39,19 @@ def forget(table: HudiTable) -> tuple[str, ...]:
     return forget_old_markers(table._table)
 
 
-def test_a_write_that_began_after_the_timeline_was_read_keeps_its_files(table: HudiTable) -> None:
-    state = table.state()
-    instant = table._table.publisher.new_instant(state.timeline)
-    Path(table.path, ".hoodie", f"{instant}.deltacommit.requested").touch()
-    file = marked(table, instant)
+def test_a_write_that_begins_meanwhile_keeps_its_files(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    instant = table._table.publisher.new_instant(table.state().timeline)
+    listed, begun = LocalStorage.list_directories, []
+
+    def begin_and_list(storage: LocalStorage, directory: str) -> list[str]:
+        if not begun:  # whoever has read the timeline before does not know the write
+            Path(table.path, ".hoodie", f"{instant}.deltacommit.requested").touch()
+            begun.append(marked(table, instant))
+        return listed(storage, directory)
+
+    monkeypatch.setattr(LocalStorage, "list_directories", begin_and_list)
     assert forget(table) == ()
+    (file,) = begun
     assert file.exists()
     assert Path(table.path, TEMP, instant).exists()
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.actions.compaction import planning
+from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, CompactionResult, NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.transaction.lock import HeldLock
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
@@ -461,3 +463,19 @@ def test_file_groups_that_need_another_cut_wait_for_another_plan(session: LocalS
     assert table.freshness().threshold == 2_000
     assert table.plans_in_series
     assert not make(tmp_path / "six").plans_in_series
+
+
+def test_a_planner_whose_lock_was_taken_writes_nothing(
+    session: LocalSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path / "t")
+    put(table, session, 1_000, (1, 1_000, "a"))
+
+    def taken(_: HeldLock) -> None:
+        raise Conflict("Hudi's lock on the table was taken from this process.")
+
+    monkeypatch.setattr(HeldLock, "check", taken)
+    monkeypatch.setattr(planning, "switch_off", lambda *_: pytest.fail("hoodie.properties would be written"))
+    with pytest.raises(Conflict):
+        table.plan_compaction(threshold=1_000)
+    assert table.pending_plan() is None

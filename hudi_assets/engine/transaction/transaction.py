@@ -17,7 +17,6 @@ from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock, write_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
-from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.recover import recover_dead_work
 
 LOCK_WAIT_S = 30.0
@@ -40,14 +39,8 @@ class Transaction:
         return recover_dead_work(self.table, self.read(), spare=spare)
 
     def check(self) -> None:
-        """Raise `Conflict` where another engine took the lock from this process: publish nothing then."""
+        """Raise `Conflict` where another engine took the lock from this process: write nothing then. Ask it last."""
         self.lock.check()
-
-    @property
-    def publisher(self) -> Publisher:
-        """The writer of the timeline, while the lock is still ours."""
-        self.check()
-        return self.table.publisher
 
 
 @contextmanager

@@ -96,9 +96,10 @@ class CompactionPlanner:
                 refuse_short_query_time(chosen, self.table.path)
                 self.table.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
+                tx.check()
                 untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
                 switch_off(self.table.storage, (*untrue, *check_room(state, chosen)))
-                tx.publisher.publish_plan(chosen, guard or None, self.table.config.carry_over, still_alone)
+                self.table.publisher.publish_plan(chosen, guard or None, self.table.config.carry_over, still_alone)
             return chosen
 
     def _choose(
