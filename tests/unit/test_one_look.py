@@ -16,7 +16,7 @@ from tests.table_life import Life
 
 
 def asked_singly(table: HudiTable) -> Look:
-    return Look(table.freshness(), table.pending_plan(), table.due_compaction(), table.leftovers(), table.now_ms())
+    return Look(table.stats(), table.pending_plan(), table.due_compaction(), table.leftovers(), table.now_ms())
 
 
 def same(table: HudiTable) -> bool:

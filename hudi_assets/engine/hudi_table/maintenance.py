@@ -21,7 +21,7 @@ from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as spark_session
-from hudi_assets.engine.status import freshness_of
+from hudi_assets.engine.status import stats_of
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
 from hudi_assets.engine.transaction.leftovers import leftovers
@@ -82,7 +82,7 @@ class Maintenance(OpenedTable):
         with the reason.
         """
         state = self._readable()
-        promise = freshness_of(state)
+        stats = stats_of(state)
         try:
             problem = state.zone_problem
             limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
@@ -92,11 +92,12 @@ class Maintenance(OpenedTable):
         except CorruptTable as damage:
             due = NoPlan(str(damage))
         except InvalidInput as wrong:
-            if promise.unit is None or promise.unit.problem is None:
+            unit = stats.freshness.unit
+            if unit is None or unit.problem is None:
                 raise
             due = NoPlan(str(wrong))
         return Look(
-            freshness=promise,
+            stats=stats,
             pending=next(iter(state.executable_plans), None),
             due=due,
             leftovers=leftovers(state, self._table.now_ms),

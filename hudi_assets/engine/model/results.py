@@ -123,20 +123,6 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What decides about a table's next step, all of one reading.
-
-    `due`: what planning would give now, or why nothing. `leftovers`: what `recover` would mend, in sentences.
-    """
-
-    freshness: Freshness
-    pending: Plan | None
-    due: Plan | NoPlan
-    leftovers: tuple[str, ...]
-    now_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class Stats:
     """The table's state in numbers (the RFC's metrics). Event times epoch ms.
 
@@ -158,3 +144,22 @@ class Stats:
     inflight_writes: tuple[str, ...]
     # Files of instants that are on no timeline (table-relative): `recover` removes what it safely can.
     orphans: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What decides about a table's next step, and its numbers, all of one reading.
+
+    `due`: what planning would give now, or why nothing. `leftovers`: what `recover` would mend, in sentences.
+    """
+
+    stats: Stats
+    pending: Plan | None
+    due: Plan | NoPlan
+    leftovers: tuple[str, ...]
+    now_ms: int
+
+    @property
+    def freshness(self) -> Freshness:
+        """What the read-optimized view promises now."""
+        return self.stats.freshness
