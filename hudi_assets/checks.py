@@ -31,6 +31,7 @@ from hudi_assets.engine import (
     Storage,
     duration,
     iso,
+    no_threshold_reason,
     open_storage,
 )
 from hudi_assets.report import MAX_ROWS
@@ -136,7 +137,7 @@ def _no_pre_threshold_logs(table: TableAssets) -> AssetChecksDefinition:
         hudi = table.open(context)
         threshold = hudi.freshness().threshold
         if threshold is None:
-            return _result([], {"reason": "no event-time compaction has completed yet"})
+            return _result([], {"reason": no_threshold_reason(hudi.config.event_time_field)})
         return _result(find_pre_threshold_logs(hudi.log_bars(), threshold), {"threshold": iso(threshold)})
 
     return no_pre_threshold_logs

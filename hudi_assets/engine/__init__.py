@@ -34,6 +34,7 @@ from hudi_assets.engine.errors import (
     machine_problem,
 )
 from hudi_assets.engine.event_time.commit_bound import bound_in_words
+from hudi_assets.engine.event_time.freshness import no_threshold_reason
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.hudi_table.table import HudiTable
@@ -128,6 +129,7 @@ __all__ = [
     "java_cause",
     "local_session",
     "machine_problem",
+    "no_threshold_reason",
     "open_storage",
     "parse_latency",
     "read_task",

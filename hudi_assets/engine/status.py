@@ -37,6 +37,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         last_threshold=TableTimes(state).last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
         missing=missing or _unknown_times(state, summaries),
+        column=state.config.event_time_field,
         bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
         unit=column_unit(state),
     )

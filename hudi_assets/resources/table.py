@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from dagster import ConfigurableResource
 
-from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT, HudiTable
+from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, EVENT_TIME_UNIT, HudiTable, open_storage
 from hudi_assets.home import home
 
 
@@ -52,7 +52,7 @@ class TableResource(ConfigurableResource):  # type: ignore[type-arg]
         return HudiTable.open(self.location, settings={**settings, **missing}) if missing else table
 
     def exists(self) -> bool:
-        return (Path(self.location) / ".hoodie").is_dir()
+        return open_storage(self.location).is_directory(".hoodie")
 
     def open_or_create(self, schema: pa.Schema) -> HudiTable:
         """The table, made from `schema` (without Hudi's meta columns) when it is not there yet."""

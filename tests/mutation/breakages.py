@@ -38,6 +38,7 @@ SERIES = ("tests/cli/test_series.py",)
 ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
+FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
@@ -1528,6 +1529,28 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        show_error(problem, as_json)\n        give_up_output()\n",
         "        show_error(problem, as_json)\n",
         ENVIRONMENT,
+    ),
+    # -- first contact
+    Breakage(
+        "a column that nobody named is taken for a compaction that is missing",
+        f"{_ENGINE}/event_time/freshness.py",
+        "    if column is None:\n        return f",
+        "    if False:\n        return f",
+        FIRST_CONTACT,
+    ),
+    Breakage(
+        "a table without a data latency does not say how to state one",
+        f"{_ENGINE}/actions/compaction/threshold.py",
+        'no data latency, {asks}: {STATE_A_LATENCY}"',
+        'no data latency, {asks}"',
+        FIRST_CONTACT,
+    ),
+    Breakage(
+        "what a closed folder hides is taken for missing",
+        f"{_ENGINE}/storage/local.py",
+        "        if error.errno != errno.EACCES:\n            raise\n",
+        "        return None\n",
+        FIRST_CONTACT,
     ),
     # -- the transaction
     Breakage(

@@ -21,7 +21,7 @@ from hudi_assets.engine.model.column_unit import (
 )
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_counts, unit_of
-from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD
+from hudi_assets.engine.table.settings.config import NAME_A_COLUMN
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import instant_ms
 
@@ -58,9 +58,9 @@ def column_of(state: TableState) -> tuple[str, EventTimeUnit | None]:
     name = state.config.event_time_field
     if name is None:
         raise InvalidInput(
-            f"The table names no event-time field ({EVENT_TIME_FIELD}).",
+            "No event-time column is known: neither the table nor this call names one.",
             where=state.storage.base,
-            hint="Give one: --event-time-field, or event_time_field in the component's YAML.",
+            hint=f"{NAME_A_COLUMN[0].upper()}{NAME_A_COLUMN[1:]}.",
         )
     names = state.data_schema.names
     if name not in names:

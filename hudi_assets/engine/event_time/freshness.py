@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from hudi_assets.engine.model import CommitBound, Freshness, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.log_summary import Summaries
+from hudi_assets.engine.table.settings.config import NAME_A_COLUMN, STATE_A_LATENCY
 
 
 def compute_freshness(
@@ -26,6 +27,7 @@ def compute_freshness(
     last_threshold: tuple[str, int] | None,
     no_latency_reason: str | None = None,
     missing: str | None = None,
+    column: str | None = None,
     bounds: tuple[CommitBound, ...] = (),
     unit: ColumnUnit | None = None,
 ) -> Freshness:
@@ -33,7 +35,7 @@ def compute_freshness(
 
     Without a data latency the watermark is the last event-time compaction's threshold, unless
     `no_latency_reason` says why a latency that should be there is missing. `missing` names a file of the
-    table that is gone: what it held is in no view. `unit` is the event-time column's, for the reader.
+    table that is gone: what it held is in no view. `column` is the event-time column, `unit` its unit, for the reader.
     """
     instant, threshold = last_threshold or (None, None)
     mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
@@ -42,7 +44,7 @@ def compute_freshness(
     lowest, reason = _lowest(logs, summaries, data_latency_ms)
     reason = missing or reason
     if reason is None and mark is None:
-        reason = no_latency_reason or "no data latency is set and no event-time compaction has completed"
+        reason = no_latency_reason or f"{no_threshold_reason(column)}; no data latency is set: {STATE_A_LATENCY}"
     freshness = None
     if reason is None and mark is not None:
         freshness = mark if lowest is None else min(mark, lowest - 1)
@@ -57,6 +59,13 @@ def compute_freshness(
         bounds=bounds,
         unit=unit,
     )
+
+
+def no_threshold_reason(column: str | None) -> str:
+    """Why a table has no threshold. A compaction counts for the event-time column that it was planned with."""
+    if column is None:
+        return f"no event-time column is known: {NAME_A_COLUMN}"
+    return f"no event-time compaction by column {column!r} has completed"
 
 
 def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: int | None) -> int | None:

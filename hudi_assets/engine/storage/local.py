@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from hudi_assets.engine.errors import (
     Conflict,
@@ -20,6 +20,9 @@ from hudi_assets.engine.errors import (
 )
 from hudi_assets.engine.storage.interface import SCRATCH, FileInfo
 from hudi_assets.engine.storage.named_file import NamedWriter, naming
+
+
+_NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,11 @@ class LocalStorage:
         return str(self._at(path))
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(self._name(path))
+        return _stat(self._name(path)) is not None
 
     def is_directory(self, path: str) -> bool:
-        return os.path.isdir(self._name(path))
+        found = _stat(self._name(path))
+        return found is not None and S_ISDIR(found.st_mode)
 
     def list_files(self, directory: str) -> list[FileInfo]:
         return self.list_folder(directory)[0]
@@ -295,6 +299,25 @@ class LocalStorage:
 def _taken(where: str) -> Conflict:
     hint = "Look at the table again before going on."
     return Conflict("Another process created this file first.", where=where, hint=hint)
+
+
+def _stat(name: str) -> os.stat_result | None:
+    """What a name leads to; None where nothing is there. Whether something is there may be hidden: that is no answer."""
+    try:
+        return os.stat(name)
+    except OSError as error:
+        if error.errno in _NOTHING_THERE:
+            return None
+        if error.errno != errno.EACCES:
+            raise
+        folders = [str(folder) for folder in reversed(Path(name).parents)]
+        by_whom = os.access in os.supports_effective_ids
+        closed = next((f for f in folders if not os.access(f, os.X_OK, effective_ids=by_whom)), folders[-1])
+        raise EnvironmentProblem(
+            f"This user may not enter a folder, and so not look for {name}: {error.strerror}.",
+            where=closed,
+            hint="Give this user permission to enter it (chmod o+x, setfacl -m u:USER:x), or run as the table's owner.",
+        ) from error
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

@@ -8,6 +8,7 @@ from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_r
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan
 from hudi_assets.engine.model.units import Latency, Time, parse_time
+from hudi_assets.engine.table.settings.config import NAME_A_COLUMN, STATE_A_LATENCY
 from hudi_assets.engine.table.state import TableState
 
 
@@ -34,7 +35,9 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
             asks = (
                 f"which {compaction.trigger} goes by" if compaction.due_by_event_time else "and no threshold was given"
             )
-            unknown = f"the table has no data latency, {asks}"
+            unknown = f"the table has no data latency, {asks}: {STATE_A_LATENCY}"
+            if state.config.event_time_field is None:
+                unknown += f". Nor is an event-time column known: {NAME_A_COLUMN}"
             return NoPlan(no_latency_reason(state, data_latency) or unknown)
         return _unless_in_doubt(state, now - latency)
     limit = parse_time(threshold)

@@ -45,6 +45,11 @@ EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
 DATA_LATENCY: Final = "hudi_assets.data.latency"
 LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
 AUTO: Final = "auto"
+NAME_A_COLUMN: Final = f"name it by --event-time-field, event_time_field in the component's YAML, or {EVENT_TIME_FIELD}"
+STATE_A_LATENCY: Final = (
+    f"state one as 2h, or {AUTO}, which learns it from the commits, by --data-latency, data_latency in the component's "
+    f"YAML, or {DATA_LATENCY} in hoodie.properties"
+)
 CLOCK: Final = "hudi_assets.clock"
 WRITERS: Final = "hudi_assets.writers"
 EXECUTOR: Final = "hudi_assets.executor"
