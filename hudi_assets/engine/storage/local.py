@@ -21,7 +21,6 @@ from hudi_assets.engine.errors import (
 from hudi_assets.engine.storage.interface import SCRATCH, FileInfo
 from hudi_assets.engine.storage.named_file import NamedWriter, naming
 
-
 _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
@@ -302,7 +301,7 @@ def _taken(where: str) -> Conflict:
 
 
 def _stat(name: str) -> os.stat_result | None:
-    """What a name leads to; None where nothing is there. Whether something is there may be hidden: that is no answer."""
+    """What a name leads to; None where nothing is there. What a closed folder hides may be there: that is refused."""
     try:
         return os.stat(name)
     except OSError as error:
