@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_assets import cli_maintain, cli_read
+from hudi_assets import cli_init, cli_maintain, cli_read
 from hudi_assets.cli_errors import Interruptible, give_up_output, problem_of
 from hudi_assets.cli_output import (
     show_error,
@@ -192,6 +192,7 @@ def compact(
 
 
 for _command in (
+    cli_init.init,
     cli_read.read,
     cli_maintain.clean,
     cli_maintain.archive,

@@ -54,6 +54,7 @@ from hudi_assets.engine.model import (
     Stats,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.profile import TableProfile, TimeColumn
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, duration, iso, parse_latency
 from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.query import ReadTask, read_task
@@ -117,6 +118,8 @@ __all__ = [
     "ReadTask",
     "Stats",
     "Storage",
+    "TableProfile",
+    "TimeColumn",
     "TriggerName",
     "UnsupportedTable",
     "bound_in_words",

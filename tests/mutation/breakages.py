@@ -42,6 +42,8 @@ FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
+PROFILE = ("tests/unit/test_profile.py",)
+INIT = ("tests/cli/test_init.py",)
 
 
 @dataclass(frozen=True)
@@ -1567,5 +1569,48 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        stats = stats_of(state)\n",
         "        stats = stats_of(self.state())\n",
         LOOKS,
+    ),
+    # -- what a table tells about itself
+    Breakage(
+        "the ordering field is taken though another column's name speaks of events",
+        f"{_ENGINE}/profile/columns.py",
+        "    return ordering if ordering in events or not events else None\n",
+        "    return ordering\n",
+        PROFILE,
+    ),
+    Breakage(
+        "a birthday is an event time",
+        f"{_ENGINE}/profile/columns.py",
+        "    return low >= EARLIEST_MS and high",
+        "    return high",
+        PROFILE,
+    ),
+    Breakage(
+        "a sample of rows is a whole table",
+        f"{_ENGINE}/profile/sample.py",
+        "        if len(found) == _FILES or left <= 0:",
+        "        if False:",
+        PROFILE,
+    ),
+    Breakage(
+        "a block that is there is overwritten",
+        "hudi_assets/cli_init.py",
+        "    if file.exists() and not force:",
+        "    if file.exists() and force:",
+        INIT,
+    ),
+    Breakage(
+        "a path is written into YAML as it is",
+        "hudi_assets/blocks.py",
+        '        yield _field("path", self.table.path)\n',
+        '        yield f"path: {self.table.path}\\n"\n',
+        INIT,
+    ),
+    Breakage(
+        "a lock that cannot be shared counts as one",
+        "hudi_assets/blocks.py",
+        "        elif table.lock and table.lock.endswith(_SHARED_LOCK):",
+        "        elif table.lock:",
+        INIT,
     ),
 )

@@ -12,7 +12,9 @@ from hudi_assets.engine.event_time.lateness import LateLog, late_records, observ
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, Plan, Stats
 from hudi_assets.engine.model.column_unit import ColumnUnit
+from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
+from hudi_assets.engine.profile.profile import profile_of
 
 
 class Reports(OpenedTable):
@@ -41,6 +43,10 @@ class Reports(OpenedTable):
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""
         return look.stats_of(self._readable())
+
+    def profile(self) -> TableProfile:
+        """What the table tells about itself to somebody who sets it up: from its timeline and a sample of its rows."""
+        return profile_of(self._readable())
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""
