@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.data import Work
 from hudi_assets.engine import HudiTable, NoPlan
-from hudi_assets.engine.spark.session import local_session
+from hudi_assets.engine.spark.start import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -32,7 +32,7 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine import WRITER, CorruptTable, Freshness, NoPlan, Plan
+from hudi_assets.engine import CorruptTable, Freshness, NoPlan, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -303,7 +303,7 @@ def unfinished_plan(hudi: "HudiTable") -> Plan | None:
 
 def ours(pending: Plan | None) -> Plan | None:
     """A pending plan, if it is our own."""
-    return pending if pending is not None and WRITER in pending.extra_metadata else None
+    return pending if pending is not None and pending.is_ours else None
 
 
 def highest_promise(instance: DagsterInstance, key: AssetKey, promise: Freshness) -> int | None:

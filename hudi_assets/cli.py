@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets import cli_init, cli_maintain, cli_read
-from hudi_assets.cli_errors import Interruptible, give_up_output, problem_of
+from hudi_assets.cli_errors import Interruptible, give_up_output
 from hudi_assets.cli_output import (
     show_error,
     show_freshness,
@@ -48,8 +48,7 @@ from hudi_assets.engine import (
     ObservedLatency,
     Plan,
     iso,
-    open_storage,
-    refuse_short_query_time,
+    problem_of,
 )
 
 # Typer keeps this class to itself and exports only its children.
@@ -168,8 +167,8 @@ def compact(
         return
     if isinstance(due, NoPlan):
         nothing_to_do(due.reason, as_json)
-    refuse_short_query_time(due, path)
-    open_storage(path).check_writable()
+    table.refuse_short_query_time(due)
+    table.check_writable()
     spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
     shown = ShownSeries(as_json)
     if pending is not None or once:

@@ -27,7 +27,6 @@ from hudi_assets.engine import (
     ObservedLatency,
     Plan,
     Stats,
-    bound_in_words,
     duration,
     iso,
 )
@@ -158,7 +157,7 @@ def freshness_facts(promise: Freshness) -> dict[str, str]:
         "watermark": iso(promise.watermark) or "none",
         "threshold": (iso(promise.threshold) or "none") + since,
         "oldest remaining event": iso(promise.min_event_time) or "none",
-        **({"bounded by commits": "; ".join(map(bound_in_words, promise.bounds))} if promise.bounds else {}),
+        **({"bounded by commits": "; ".join(bound.words for bound in promise.bounds)} if promise.bounds else {}),
         "computed at": iso(promise.computed_at) or "",
         **_unit_facts(promise.unit),
     }

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
-import pwd
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -20,11 +15,10 @@ from hudi_assets.engine import (
     EVENT_TIME_UNIT,
     EXECUTOR,
     WRITERS,
-    EnvironmentProblem,
     EventTimeUnit,
-    HudiAssetsError,
     HudiTable,
     InvalidInput,
+    local_session,
     session_settings,
 )
 
@@ -122,22 +116,8 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures.
     """
     more = session_settings(hudi_bundle) if hudi_bundle else {}
-    # Imported here: the other commands answer without it.
-    from hudi_assets.engine import check_pyspark
-
-    check_pyspark()
-    from hudi_assets.engine import java_cause, local_session
-
     _silence_py4j()
-    with tempfile.TemporaryFile() as log, _printed_to(log.fileno()):
-        try:
-            return local_session(config={"spark.ui.showConsoleProgress": "false", **more})
-        except HudiAssetsError:
-            raise
-        except Exception as error:
-            log.seek(0)
-            said = log.read().decode(errors="replace")
-            raise _not_started(error, java_cause(said) or java_cause(str(error)), said) from error
+    return local_session(config={"spark.ui.showConsoleProgress": "false", **more}, quiet=True)
 
 
 def _silence_py4j() -> None:
@@ -148,52 +128,6 @@ def _silence_py4j() -> None:
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in record.pathname
-
-
-def _not_started(error: Exception, cause: str | None, said: str) -> EnvironmentProblem:
-    """`cause`: the innermost in Java. `said`: what its process printed."""
-    what = cause or str(error).strip().partition("\n")[0]
-    java = f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}"
-    if "Module jdk.incubator.vector not found" in said:
-        hint = "This Java lacks a module that Spark 4 asks for: install a whole Java runtime."
-    elif not _is_known(os.getuid()):
-        java = f"user id {os.getuid()}"
-        hint = (
-            "This user has no entry in the system's list of users, and Java needs one: add it (useradd, /etc/passwd)."
-        )
-    elif cause is not None and cause.startswith("UnknownHostException"):
-        java = ""
-        hint = "Spark asks for this machine's own name: put it into /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1."
-    elif cause is not None:
-        java, hint = "", "Mend that, or set what Spark goes by: SPARK_LOCAL_DIRS, TMPDIR, SPARK_CONF_DIR, JAVA_HOME."
-    else:
-        lines = [line for line in said.splitlines() if line and not line.startswith(("WARNING", "\tat "))]
-        hint = "It said: " + " / ".join(lines[-3:]) if lines else "Run this Java by itself: it ends at once."
-    return EnvironmentProblem(f"Spark did not start: {what}", where=java or None, hint=hint)
-
-
-def _is_known(user: int) -> bool:
-    try:
-        pwd.getpwuid(user)
-    except KeyError:
-        return False
-    return True
-
-
-@contextmanager
-def _printed_to(log: int) -> Iterator[None]:
-    """A process that starts meanwhile inherits this file for good: on the terminal stand only our own lines."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    terminal = {fd: os.dup(fd) for fd in (1, 2)}
-    try:
-        for fd in terminal:
-            os.dup2(log, fd)
-        yield
-    finally:
-        for fd, kept in terminal.items():
-            os.dup2(kept, fd)
-            os.close(kept)
 
 
 def nothing_to_do(reason: str, as_json: bool) -> NoReturn:

@@ -29,9 +29,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hudi_assets.cli_errors import problem_of
 from hudi_assets.driver import Driver, Tick
-from hudi_assets.engine import HudiTable, duration, iso
+from hudi_assets.engine import HudiTable, duration, iso, problem_of
 from hudi_assets.flights import Batch, FlightStream
 from hudi_assets.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.home import dagster_home, home, project_root

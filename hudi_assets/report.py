@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from PIL import Image
 
-from hudi_assets.engine import AUTO, bound_in_words, duration, iso
+from hudi_assets.engine import AUTO, duration, iso
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
         "computed_at": iso(promise.computed_at),
     }
     if promise.bounds:
-        found["bounded_by_commits"] = "; ".join(map(bound_in_words, promise.bounds))
+        found["bounded_by_commits"] = "; ".join(bound.words for bound in promise.bounds)
     if promise.unit is not None and promise.unit.evidence is not None:
         found["event_time_unit"] = f"{promise.unit.unit}, inferred: {promise.unit.evidence}"
     if promise.freshness is None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import socket
 import sys
 
-from hudi_assets.cli_errors import problem_of
 from hudi_assets.cli_output import show_error
-from hudi_assets.engine import EnvironmentProblem, InvalidInput
+from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
 
 HOST = "127.0.0.1"
 

@@ -54,14 +54,8 @@ class DefaultSource(DataSource):
         return "hudi_assets"
 
     def schema(self) -> StructType:
-        import pyarrow as pa
-
-        from hudi_assets.engine import chosen_columns
-
-        schema = _open(self.path, self.settings).schema()
         names = None if self.columns is None else [name.strip() for name in self.columns.split(",")]
-        chosen = chosen_columns(schema, names, str(self.path))
-        return from_arrow_schema(schema if chosen is None else pa.schema([schema.field(name) for name in chosen]))
+        return from_arrow_schema(_open(self.path, self.settings).schema(columns=names))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return QueryReader(self.path, self.settings, self.query, schema.names)
@@ -85,10 +79,8 @@ class QueryReader(DataSourceReader):
         return [FileSliceTask(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from hudi_assets.engine import read_task
-
         # Where `partitions` gives none, Spark asks for one of its own all the same.
-        return iter(() if partition.value is None else read_task(partition.value))
+        return iter(() if partition.value is None else partition.value.read())
 
 
 def query_tasks(table: HudiTable, query: Mapping[str, str], columns: Sequence[str] | None = None) -> list[ReadTask]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine.spark.session import local_session
+from hudi_assets.engine.spark.start import local_session
 from tests import examples, quick_machine
 from tests.local_session import LocalSession, install
 

@@ -2,7 +2,7 @@
 
 `HudiTable` is the way in: create or open one, then write, query, compact, or ask for its freshness. What its methods
 give back, the errors that they raise and the keys of the settings stand beside it. Everything else in this package may
-change. What needs a Spark is imported when it is first asked for.
+change. PySpark is imported when something first needs it.
 
     >>> import tempfile
     >>> import pyarrow as pa
@@ -16,13 +16,14 @@ change. What needs a Spark is imported when it is first asked for.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.actions.compaction.cost import CostPoint
 from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
-from hudi_assets.engine.actions.compaction.other_engines import refuse_short_query_time
 from hudi_assets.engine.actions.compaction.series import CompactionSeries
 from hudi_assets.engine.errors import (
     Conflict,
@@ -31,34 +32,35 @@ from hudi_assets.engine.errors import (
     HudiAssetsError,
     InvalidInput,
     UnsupportedTable,
-    machine_problem,
 )
-from hudi_assets.engine.event_time.commit_bound import bound_in_words
 from hudi_assets.engine.event_time.freshness import no_threshold_reason
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.hudi_table.table import HudiTable
 from hudi_assets.engine.model import (
     CarryOver,
+    CommitBound,
     CommitResult,
     CompactionResult,
     Freshness,
     LogBar,
     LogFile,
     Look,
+    MergeMode,
     NoPlan,
     NothingToDo,
     Operation,
     OperationResult,
     Plan,
+    QueryTime,
     Stats,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile, TimeColumn
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, duration, iso, parse_latency
-from hudi_assets.engine.queries.columns import chosen_columns
-from hudi_assets.engine.queries.query import ReadTask, read_task
-from hudi_assets.engine.spark.java_runtime import check_pyspark
+from hudi_assets.engine.queries.query import ReadTask
+from hudi_assets.engine.spark.errors import problem_of
+from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.storage import Storage, open_storage
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import (
@@ -70,14 +72,10 @@ from hudi_assets.engine.table.settings.config import (
     WRITERS,
     check_own_settings,
 )
-from hudi_assets.engine.timeline.commit_metadata import WRITER
-from hudi_assets.engine.timeline.instants import instant_ms
 from hudi_assets.engine.transaction.clean import CleanResult
+from hudi_assets.engine.transaction.restore import RestoreResult
+from hudi_assets.engine.transaction.rollback import RollbackResult
 from hudi_assets.engine.validate import Finding
-
-if TYPE_CHECKING:
-    from hudi_assets.engine.spark.errors import java_cause, spark_problem
-    from hudi_assets.engine.spark.session import local_session
 
 __all__ = [
     "AUTO",
@@ -86,12 +84,12 @@ __all__ = [
     "EVENT_TIME_UNIT",
     "EXECUTOR",
     "HUDI",
-    "WRITER",
     "WRITERS",
     "ArchiveResult",
     "CarryOver",
     "CleanResult",
     "ColumnUnit",
+    "CommitBound",
     "CommitResult",
     "CompactionResult",
     "CompactionSeries",
@@ -109,43 +107,56 @@ __all__ = [
     "LogBar",
     "LogFile",
     "Look",
+    "MergeMode",
     "NoPlan",
     "NothingToDo",
     "ObservedLatency",
     "Operation",
     "OperationResult",
     "Plan",
+    "QueryTime",
     "ReadTask",
+    "RestoreResult",
+    "RollbackResult",
     "Stats",
     "Storage",
     "TableProfile",
     "TimeColumn",
     "TriggerName",
     "UnsupportedTable",
-    "bound_in_words",
     "check_own_settings",
-    "check_pyspark",
-    "chosen_columns",
     "duration",
-    "instant_ms",
     "iso",
-    "java_cause",
     "local_session",
-    "machine_problem",
     "no_threshold_reason",
     "open_storage",
     "parse_latency",
-    "read_task",
-    "refuse_short_query_time",
+    "problem_of",
     "session_settings",
-    "spark_problem",
 ]
 
-
-_NEEDS_SPARK = {"java_cause": "errors", "spark_problem": "errors", "local_session": "session"}
+# Names that scripts may still have: the module of each, what it is there, and what to use in its place.
+_OLD = {
+    "WRITER": ("model.plans", "WRITER", "Plan.is_ours"),
+    "bound_in_words": ("model.results", "CommitBound.words.fget", "CommitBound.words"),
+    "check_pyspark": ("spark.java_runtime", "check_pyspark", "local_session, which checks it"),
+    "chosen_columns": ("queries.columns", "chosen_columns", "HudiTable.schema(columns=…)"),
+    "instant_ms": ("timeline.instants", "instant_ms", "HudiTable.instant_ms"),
+    "java_cause": ("spark.errors", "java_cause", "problem_of"),
+    "machine_problem": ("errors", "machine_problem", "problem_of"),
+    "read_task": ("queries.query", "read_task", "ReadTask.read"),
+    "refuse_short_query_time": (
+        "actions.compaction.other_engines",
+        "refuse_short_query_time",
+        "HudiTable.refuse_short_query_time",
+    ),
+    "spark_problem": ("spark.errors", "spark_problem", "problem_of"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NEEDS_SPARK:
-        return getattr(import_module(f"hudi_assets.engine.spark.{_NEEDS_SPARK[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _OLD:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, there, instead = _OLD[name]
+    warnings.warn(f"{__name__}.{name} will go: use {instead}.", DeprecationWarning, stacklevel=2)
+    return attrgetter(there)(import_module(f"{__name__}.{module}"))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dagster import ConfigurableResource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_assets.engine import instant_ms, iso
+from hudi_assets.engine import iso
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         `freshness` must have been computed before the call: base files are listed here, after it, so the
         view holds at least what the freshness promises. Without Spark 4 there is no `rt` by name.
         """
-        properties = freshness_properties(freshness, table.path, table.config.timezone)
+        properties = freshness_properties(freshness, table)
         schema = table.schema()
         selects = [read_optimized_query(schema, files, columns) for files, columns in table.read_optimized_groups()]
         query = " UNION ALL ".join(selects) or read_optimized_query(schema, [])
@@ -112,17 +112,14 @@ def _alternatives(paths: Sequence[str]) -> str:
     return start + "{" + ",".join(path[len(start) :] for path in paths) + "}" if len(paths) > 1 else paths[0]
 
 
-def freshness_properties(freshness: Freshness, path: str, timezone: str = "UTC") -> dict[str, str]:
-    """The published promise. Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`.
-
-    `timezone` is the one of the table's instants (hoodie.table.timeline.timezone).
-    """
-    properties = {"hudi_assets.path": path, "hudi_assets.instant": freshness.instant or "null"}
+def freshness_properties(freshness: Freshness, table: HudiTable) -> dict[str, str]:
+    """The published promise. Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
+    properties = {"hudi_assets.path": table.path, "hudi_assets.instant": freshness.instant or "null"}
     times = {
         "freshness": freshness.freshness,
         "threshold": freshness.threshold,
         "computed_at": freshness.computed_at,
-        "instant_time": None if freshness.instant is None else instant_ms(freshness.instant, timezone),
+        "instant_time": None if freshness.instant is None else table.instant_ms(freshness.instant),
     }
     for name, value in times.items():
         properties[f"hudi_assets.{name}"] = iso(value) or "null"

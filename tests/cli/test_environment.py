@@ -17,9 +17,9 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from hudi_assets import cli, cli_errors, cli_table
-from hudi_assets.engine import EnvironmentProblem, HudiTable
-from hudi_assets.engine.spark import session as spark_session
+from hudi_assets import cli, cli_table
+from hudi_assets.engine import EnvironmentProblem, HudiTable, problem_of
+from hudi_assets.engine.spark import start
 from hudi_assets.engine.spark.session import use_this_python
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
@@ -174,7 +174,7 @@ def test_a_table_that_cannot_be_written_is_said_before_spark_starts(
         raise EnvironmentProblem("The directory cannot be written: Permission denied.", where=str(table))
 
     monkeypatch.setattr(LocalStorage, "check_writable", refused)
-    monkeypatch.setattr(spark_session, "local_session", lambda **_: pytest.fail("Spark was started"))
+    monkeypatch.setattr(cli_table, "local_session", lambda **_: pytest.fail("Spark was started"))
     answer = run("compact", table, "--threshold", SPLIT)
     assert answer.code == FAILED
     assert answer.err.startswith("Error: The directory cannot be written")
@@ -306,7 +306,7 @@ def test_what_spark_says_of_the_machine(
 
 def test_other_errors_of_sparks_keep_their_traceback() -> None:
     wrong = PySparkException(WORKER.format(last="KeyError: 'a column'"))
-    assert cli_errors.problem_of(wrong) is None
+    assert problem_of(wrong) is None
 
 
 def test_py4j_does_not_log_on_the_terminal(
@@ -316,7 +316,7 @@ def test_py4j_does_not_log_on_the_terminal(
         logging.getLogger("py4j.clientserver").error("Exception while sending command.")
         raise Py4JNetworkError("Answer from Java side is empty")
 
-    monkeypatch.setattr(spark_session, "local_session", killed)
+    monkeypatch.setattr(cli_table, "local_session", killed)
     answer = run("read", table)
     assert answer.code == FAILED
     assert "while sending" not in answer.err
@@ -331,14 +331,14 @@ def test_a_user_that_the_system_does_not_know(monkeypatch: pytest.MonkeyPatch) -
     def unknown(user: int) -> None:
         raise KeyError(user)
 
-    monkeypatch.setattr(cli_table.pwd, "getpwuid", unknown)
+    monkeypatch.setattr(start.pwd, "getpwuid", unknown)
     said = 'Exception in thread "main" java.lang.IllegalArgumentException: basedir must be absolute: ?/.ivy2.5.2/local'
-    problem = cli_table._not_started(NOT_STARTED, None, said)
+    problem = start.not_started(NOT_STARTED, None, said)
     assert problem.where == f"user id {os.getuid()}"
     assert "/etc/passwd" in (problem.hint or "")
 
 
 def test_a_machine_whose_name_nobody_knows() -> None:
-    problem = cli_table._not_started(NOT_STARTED, "UnknownHostException: here.invalid: Name or service not known", "")
+    problem = start.not_started(NOT_STARTED, "UnknownHostException: here.invalid: Name or service not known", "")
     assert "here.invalid" in problem.what
     assert "SPARK_LOCAL_IP" in (problem.hint or "")

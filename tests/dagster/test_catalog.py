@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine.model import Freshness
+from hudi_assets.engine import Freshness, HudiTable
 from hudi_assets.home import project_root
 from hudi_assets.resources.catalog import freshness_properties, read_optimized_query, view_statement
 from hudi_assets.resources.metastore import Metastore
@@ -76,14 +76,16 @@ def test_without_base_files_the_view_is_empty_and_has_its_columns(spark: SparkSe
     spark.sql("DROP VIEW some_view")
 
 
-def test_properties_name_times_in_both_forms() -> None:
-    found = freshness_properties(Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), "/t")
+def test_properties_name_times_in_both_forms(tmp_path: Path) -> None:
+    table = HudiTable.create(str(tmp_path / "t"), _SCHEMA, record_key=["a"], ordering_field="a")
+    found = freshness_properties(Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), table)
     assert found["hudi_assets.freshness"] == "1970-01-01T00:00:01Z"
     assert found["hudi_assets.freshness_ms"] == "1000"
     assert found["hudi_assets.threshold_ms"] == "2000"
     assert found["hudi_assets.instant"] == "20240301000000000"
+    assert found["hudi_assets.instant_time"] == "2024-03-01T00:00:00Z"
     assert found["hudi_assets.computed_at"] == "1970-01-01T00:00:03Z"
-    unknown = freshness_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), "/t")
+    unknown = freshness_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), table)
     assert unknown["hudi_assets.freshness"] == "null"
     assert unknown["hudi_assets.reason"] == "log x has no range"
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def main(bundle: str, path: str, threshold: str, settings: dict[str, str]) -> dict[str, object]:
     from hudi_assets.engine import HudiAssetsError, HudiTable, NoPlan
     from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
-    from hudi_assets.engine.spark.session import local_session
+    from hudi_assets.engine.spark.start import local_session
 
     spark = local_session("interop", "local[2]", session_settings(bundle) if bundle != "none" else {})
     try:

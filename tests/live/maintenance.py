@@ -30,7 +30,7 @@ class FileCatalog(Catalog):
     file: str
 
     def publish(self, spark: Any, table: HudiTable, freshness: Freshness, *, ro: str, rt: str) -> dict[str, str]:
-        properties = freshness_properties(freshness, table.path, table.config.timezone)
+        properties = freshness_properties(freshness, table)
         Path(self.file).write_text(json.dumps(properties))
         return properties
 

@@ -685,7 +685,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a user that the system does not know is not told so",
-        "hudi_assets/cli_table.py",
+        f"{_ENGINE}/spark/start.py",
         "    elif not _is_known(os.getuid()):",
         "    elif False:",
         ENVIRONMENT,
@@ -693,7 +693,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "Spark starts for a table that cannot be written",
         "hudi_assets/cli.py",
-        "    open_storage(path).check_writable()\n",
+        "    table.check_writable()\n",
         "",
         ENVIRONMENT,
     ),
@@ -1268,7 +1268,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a failed file operation reaches the command line as a traceback",
-        "hudi_assets/cli_errors.py",
+        f"{_ENGINE}/spark/errors.py",
         "if isinstance(error, OSError):",
         "if False:",
         ENVIRONMENT,

@@ -15,7 +15,7 @@ import pytest
 from hudi_assets.cli_output import show_freshness, show_status
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
-from hudi_assets.engine.event_time.commit_bound import bound_in_words, requested_ms
+from hudi_assets.engine.event_time.commit_bound import requested_ms
 from hudi_assets.engine.model import BoundRule, CommitBound
 from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
@@ -72,7 +72,7 @@ def test_a_delete_without_ordering_value_counts_from_its_commit_less_the_latency
     fresh, low = table.freshness(), deleted_at(table) - 2 * HOUR
     assert (fresh.freshness, fresh.min_event_time) == (low - 1, low)
     assert fresh.bounds == (CommitBound(BoundRule.LATENCY, 2 * HOUR, 1, low),)
-    assert bound_in_words(fresh.bounds[0]).startswith("1 log file with records without event time: commit less data")
+    assert fresh.bounds[0].words.startswith("1 log file with records without event time: commit less data")
 
 
 def test_the_latency_of_the_call_bounds_what_the_call_promises(table: HudiTable) -> None:

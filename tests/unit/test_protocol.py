@@ -10,9 +10,11 @@ import pytest
 ENGINE = Path(__file__).resolve().parents[2] / "hudi_assets/engine"
 OWNER = ENGINE / "transaction"
 STEPS = {"write_lock", "recover_dead_work", "check_writable", "refuse_unstated_writers"}
-# Each for a reason: it checks before it packs rows, before it waits for a lock, or there is no table yet.
+# Each for a reason: it checks before it packs rows, before it waits for a lock, before Spark starts, or there is no
+# table yet.
 ALSO = {
     "create.py": {"check_writable"},
+    "hudi_table/opened.py": {"check_writable"},
     "actions/writing/delta_commit.py": {"check_writable"},
     "actions/compaction/executor.py": {"check_writable"},
     "actions/compaction/planning.py": {"check_writable", "refuse_unstated_writers"},

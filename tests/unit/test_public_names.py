@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import inspect
+from collections.abc import Iterator
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from hudi_assets import engine
+from hudi_assets.engine import HudiTable
 
 
 @pytest.mark.parametrize("name", engine.__all__)
@@ -17,6 +21,39 @@ def test_a_public_name_is_there(name: str) -> None:
 def test_another_name_is_not() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = engine.nothing
+
+
+@pytest.mark.parametrize("name", engine._OLD)
+def test_an_old_name_works_and_says_what_to_use(name: str) -> None:
+    assert name not in engine.__all__
+    with pytest.warns(DeprecationWarning, match=f"engine.{name} will go: use "):
+        assert getattr(engine, name) is not None
+
+
+def test_what_methods_take_and_give_back_is_public() -> None:
+    """Settings and state are not: scripts take what they need of them by a method."""
+    kinds = {kind for name, method in vars_of(HudiTable) for kind in kinds_of(method)}
+    assert {"Plan", "Freshness", "ReadTask"} <= kinds
+    assert kinds - set(engine.__all__) == {"TableState"}
+
+
+def vars_of(kind: type) -> Iterator[tuple[str, Any]]:
+    for name in dir(kind):
+        if not name.startswith("_") and callable(getattr(kind, name)):
+            yield name, getattr(kind, name)
+
+
+def kinds_of(method: Any) -> set[str]:
+    """The engine's classes that a signature names, also inside unions, lists and the like."""
+    module = inspect.getmodule(method)
+    known = {**vars(module), "SparkSession": Any, "DataFrame": Any, "StructType": Any}
+    found, left = set(), list(get_type_hints(method, known).values())
+    while left:
+        hint = left.pop()
+        left.extend(hint if isinstance(hint, list) else get_args(hint))
+        if isinstance(hint, type) and hint.__module__.startswith("hudi_assets.engine"):
+            found.add(hint.__name__)
+    return found
 
 
 def test_the_example_runs() -> None:

@@ -13,7 +13,6 @@ from hudi_assets.engine.table.files.past import whole_from
 from hudi_assets.engine.table.metadata.policy import check_undo, switch_off
 from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.state import TableState
-from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import RollbackPlan
@@ -283,7 +282,7 @@ class Undo:
         return plan
 
     def _check_unscheduled(self, state: TableState, plan: Plan) -> None:
-        if WRITER not in plan.extra_metadata and self.table.config.writers != "stopped":
+        if not plan.is_ours and self.table.config.writers != "stopped":
             raise Conflict(
                 "The plan is another engine's, which may execute it now.",
                 where=f"{self.table.path} {plan.instant}",

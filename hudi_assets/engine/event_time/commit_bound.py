@@ -22,7 +22,7 @@ from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
 from hudi_assets.engine.model.log_summary import Bound, Since, Summaries, Undated
-from hudi_assets.engine.model.units import Latency, duration, iso
+from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
 
@@ -56,13 +56,6 @@ def bounds_used(logs: Iterable[LogFile], summaries: Summaries, latency_ms: int |
         CommitBound(rule, latency_ms if rule is BoundRule.LATENCY else None, len(found[rule]), min(found[rule]))
         for rule in sorted(found)
     )
-
-
-def bound_in_words(bound: CommitBound) -> str:
-    """E.g. `2 log files with records without event time: commit less data latency (2 h), 2026-01-01T10:00:00Z`."""
-    files = "1 log file" if bound.log_files == 1 else f"{bound.log_files} log files"
-    latency = "" if bound.data_latency is None else f" ({duration(bound.data_latency)})"
-    return f"{files} with records without event time: {bound.rule}{latency}, {iso(bound.min_event_time)}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from hudi_assets.engine.actions.cleaning.clean import Cleaner
 from hudi_assets.engine.actions.compaction.cost import CostPoint
 from hudi_assets.engine.actions.compaction.executor import CompactionExecutor
 from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
+from hudi_assets.engine.actions.compaction.other_engines import refuse_short_query_time
 from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
 from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
 from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
@@ -74,6 +75,17 @@ class Maintenance(OpenedTable):
     def due_compaction(self) -> Plan | NoPlan:
         """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""
         return self.plan_compaction(dry_run=True)
+
+    def refuse_short_query_time(self, plan: Plan) -> None:
+        """Refuse a plan of a dry run as `plan_compaction` would refuse to publish it.
+
+        Args:
+            plan: Of `plan_compaction(dry_run=True)` or `due_compaction`. A plan that is published is never refused.
+
+        Raises:
+            InvalidInput: The plan leaves running queries less time than `hudi_assets.query.grace.least` says.
+        """
+        refuse_short_query_time(plan, self.path)
 
     def look(self) -> Look:
         """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.

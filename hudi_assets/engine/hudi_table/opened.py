@@ -29,6 +29,14 @@ class OpenedTable:
         """The table's base path."""
         return self._table.storage.base
 
+    def check_writable(self) -> None:
+        """Ask whether this process may write to the table; no write needs to ask first.
+
+        Raises:
+            EnvironmentProblem: It may not. The error names the folder or the file.
+        """
+        self._table.storage.check_writable()
+
     def state(self) -> TableState:
         """The table as it stands now."""
         return self._table.read()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_assets.engine.hudi_table.opened import OpenedTable
+from hudi_assets.engine.queries.columns import chosen_columns
 from hudi_assets.engine.queries.moments import Moment
 from hudi_assets.engine.queries.query import (
     Columns,
@@ -30,9 +31,18 @@ if TYPE_CHECKING:
 class Reads(OpenedTable):
     """With `columns`, each query gives those columns alone, and reads no others but what a merge looks at."""
 
-    def schema(self) -> pa.Schema:
-        """The table's columns, Hudi's meta columns first."""
-        return self.state().schema
+    def schema(self, *, columns: Columns = None) -> pa.Schema:
+        """The table's columns, Hudi's meta columns first.
+
+        Args:
+            columns: Those alone, in this order. Default: all.
+
+        Raises:
+            InvalidInput: The table has no such column, or one is named twice.
+        """
+        schema = self.state().schema
+        chosen = chosen_columns(schema, columns, self.path)
+        return schema if chosen is None else pa.schema([schema.field(name) for name in chosen])
 
     def snapshot(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
         """The snapshot view: base files with every committed log record merged in."""
@@ -40,7 +50,7 @@ class Reads(OpenedTable):
         return snapshot_frame(spark, self._readable(), columns)
 
     def snapshot_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
-        """The snapshot view as picklable tasks for `engine.queries.query.read_task`."""
+        """The snapshot view as picklable tasks. `ReadTask.read` gives the rows of each."""
         return snapshot_tasks(self._readable(), columns)
 
     def read_optimized(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
@@ -48,7 +58,7 @@ class Reads(OpenedTable):
         return read_optimized_frame(spark, self._readable(), columns)
 
     def read_optimized_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
-        """The read-optimized view as picklable tasks for `engine.queries.query.read_task`."""
+        """The read-optimized view as picklable tasks. `ReadTask.read` gives the rows of each."""
         return read_optimized_tasks(self._readable(), columns)
 
     def time_travel(self, spark: SparkSession, instant: Moment, *, columns: Columns = None) -> DataFrame:
@@ -61,7 +71,7 @@ class Reads(OpenedTable):
         return time_travel_frame(spark, self._readable(), instant, columns)
 
     def time_travel_tasks(self, instant: Moment, *, columns: Columns = None) -> list[ReadTask]:
-        """`time_travel` as picklable tasks for `engine.queries.query.read_task`."""
+        """`time_travel` as picklable tasks. `ReadTask.read` gives the rows of each."""
         return time_travel_tasks(self._readable(), instant, columns)
 
     def incremental(
@@ -76,7 +86,7 @@ class Reads(OpenedTable):
         return incremental_frame(spark, self._readable(), begin, end, columns)
 
     def incremental_tasks(self, begin: Moment, end: Moment | None = None, *, columns: Columns = None) -> list[ReadTask]:
-        """`incremental` as picklable tasks for `engine.queries.query.read_task`."""
+        """`incremental` as picklable tasks. `ReadTask.read` gives the rows of each."""
         return incremental_tasks(self._readable(), begin, end, columns)
 
     def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:

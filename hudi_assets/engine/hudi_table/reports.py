@@ -15,6 +15,7 @@ from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.profile.profile import profile_of
+from hudi_assets.engine.timeline.instants import instant_ms
 
 
 class Reports(OpenedTable):
@@ -23,6 +24,17 @@ class Reports(OpenedTable):
     def now_ms(self) -> int:
         """The table's clock, epoch ms: the system's, or the newest commit's in a replayed stream."""
         return self.state().now_ms
+
+    def instant_ms(self, instant: str) -> int:
+        """When an instant of this table is, epoch ms. Instants are in the time zone of the table's writers.
+
+        Args:
+            instant: 17 or 14 digits, as on the timeline.
+
+        Raises:
+            CorruptTable: The digits are no point in time.
+        """
+        return instant_ms(instant, self.config.timezone)
 
     def observed_latency(self) -> ObservedLatency | None:
         """How late records came, by the latest delta commits, and the evidence; None where there is none."""

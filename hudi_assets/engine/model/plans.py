@@ -25,6 +25,8 @@ class Operation:
 
 NO_THRESHOLD = -(1 << 63)
 """The threshold of a plan that has none: another planner's, or a guard."""
+WRITER: Final = "hudi_assets.writer"
+"""The key in a plan's or a commit's metadata that says that this engine made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,11 @@ class Plan:
     def claims(self) -> int | None:
         """The threshold, None where the plan claims none: Hudi's strategies, or a bound that left unknown times out."""
         return None if self.threshold == NO_THRESHOLD else self.threshold
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this engine made the plan. Those of other engines are theirs to execute."""
+        return WRITER in self.extra_metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.plans import NoPlan, Plan
+from hudi_assets.engine.model.units import duration, iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,13 @@ class CommitBound:
     data_latency: int | None
     log_files: int
     min_event_time: int
+
+    @property
+    def words(self) -> str:
+        """E.g. `2 log files with records without event time: commit less data latency (2 h), 2026-01-01T10:00:00Z`."""
+        files = "1 log file" if self.log_files == 1 else f"{self.log_files} log files"
+        latency = "" if self.data_latency is None else f" ({duration(self.data_latency)})"
+        return f"{files} with records without event time: {self.rule}{latency}, {iso(self.min_event_time)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,17 @@ class ReadTask:
     slice: SliceTask
     commits: CommitRange | None = None
 
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The task's rows, in the table's schema or the columns that were asked for.
+
+        Raises:
+            Conflict: A file of it has been deleted since the task was made.
+        """
+        return read_task(self)
+
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """A task's rows, in the table's schema or the columns that were asked for.
-
-    Raises `Conflict` where a file of it has been deleted since the task was made.
-    """
+    """`ReadTask.read`."""
     rows = (
         read_slice(task.reader, task.slice)
         if task.commits is None

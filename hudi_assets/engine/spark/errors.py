@@ -1,4 +1,4 @@
-"""What Spark's errors say of the machine, in the engine's words.
+"""What an exception says of the machine, in the engine's words.
 
 Spark wraps what went wrong in a worker, or in its Java process, into pages of stack traces. What the reader needs of
 them stands in one line: an error of the engine's own, a failed file operation, or the innermost cause in Java.
@@ -7,10 +7,8 @@ them stands in one line: an error of the engine's own, a failed file operation, 
 from __future__ import annotations
 
 import re
+import sys
 from typing import Final
-
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 
 from hudi_assets.engine import errors
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError, machine_problem
@@ -36,8 +34,37 @@ _ROOM: Final = "Spark keeps what it works on in SPARK_LOCAL_DIRS, else in /tmp: 
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
 
 
+def problem_of(error: BaseException) -> HudiAssetsError | None:
+    """The error to show to a user in place of an exception that a call of the engine ended with.
+
+    Args:
+        error: Any exception: of the engine, of Python, or of Spark with pages of Java's stack traces.
+
+    Returns:
+        The same in one line, with what to do; `error` itself where it is the engine's. None for a mistake in a
+        program, whose traceback has to be seen.
+    """
+    if isinstance(error, HudiAssetsError):
+        return error
+    if "pyspark" in sys.modules:  # else no error is Spark's
+        found = spark_problem(error)
+        if found is not None:
+            return found
+    if isinstance(error, MemoryError):
+        return EnvironmentProblem("The memory of this machine, or what this process may take of it, is used up.")
+    if isinstance(error, OSError):
+        where = str(error.filename or "the output, or a file that the system does not name")
+        return machine_problem(error, where) or EnvironmentProblem(
+            f"The system refused a file operation: {error.strerror or error}.", where=where
+        )
+    return None
+
+
 def spark_problem(error: BaseException) -> HudiAssetsError | None:
     """The error to show instead of Spark's; None where this is none of Spark's, or none of the machine's."""
+    from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return EnvironmentProblem(_GONE, hint="Call again: what is unfinished is undone or finished first.")
     if not isinstance(error, PySparkException | Py4JError):
@@ -56,6 +83,8 @@ def java_cause(text: str) -> str | None:
 
 
 def _text(error: BaseException) -> str:
+    from py4j.protocol import Py4JError
+
     try:
         return str(error)
     except (Py4JError, OSError):  # the message is Java's, and Java is gone

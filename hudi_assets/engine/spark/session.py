@@ -1,4 +1,4 @@
-"""What the engine asks of Spark: sessions, tasks, and DataFrames from tasks.
+"""What the engine asks of a Spark session: tasks, and DataFrames from tasks.
 
 PySpark is imported where it is used: without it, all that needs no Spark works.
 """
@@ -9,13 +9,11 @@ import gc
 import inspect
 import itertools
 import json
-import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -23,7 +21,6 @@ import pyarrow as pa
 from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.capabilities import capabilities, check_classic
-from hudi_assets.engine.spark.java_runtime import check_java, check_pyspark
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
 
@@ -38,18 +35,6 @@ _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
 _OUTCOME = pa.schema([("result", pa.binary())])
 _TASKS_BEGUN = itertools.count()  # in this process, a worker
-# Driver and workers are on this machine: its name need not resolve, and nobody else need reach them.
-_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-_DEFAULTS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.shuffle.partitions": "8",
-    "spark.python.worker.reuse": "true",
-    "spark.log.level": "ERROR",
-    # Results come back through a socket file: any process of the machine could connect to a TCP port first.
-    "spark.python.unix.domain.socket.enabled": "true",
-}
 
 
 class ListedFile(NamedTuple):
@@ -58,31 +43,6 @@ class ListedFile(NamedTuple):
     uri: str
     size: int
     modified_ms: int
-
-
-def local_session(
-    app_name: str = "hudi-assets", master: str = "local[*]", config: Mapping[str, str] | None = None
-) -> SparkSession:
-    """A Spark session on this machine whose workers use this Python; `EnvironmentProblem` without PySpark or Java.
-
-    On a local master it is this environment's Spark and Python, whatever SPARK_HOME and PYSPARK_PYTHON say.
-    """
-    check_pyspark()
-    check_java()
-    import pyspark
-    from pyspark.sql import SparkSession
-
-    more = dict(config or {})
-    if master.startswith("local"):
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        own = Path(pyspark.__file__).parent
-        if (own / "jars").is_dir():  # else PySpark is part of a Spark that was installed by itself
-            os.environ["SPARK_HOME"] = str(own)
-        more = _LOCAL | more
-    builder = SparkSession.Builder().appName(app_name).master(master)
-    for key, value in {**_DEFAULTS, **more}.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
 
 
 def use_this_python(spark: SparkSession) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.format.paths import inside_table
+from hudi_assets.engine.model.plans import WRITER as WRITER
 from hudi_assets.engine.timeline import commit_json
 from hudi_assets.engine.timeline.plain_stats import plain_stat
 
@@ -17,7 +18,6 @@ INTERNAL_SCHEMA: Final = "latest_schema"  # SerDeHelper.LATEST_SCHEMA: columns b
 THRESHOLD: Final = "hudi_assets.threshold"
 CLOCK_TIME: Final = "hudi_assets.clock.time"
 BATCH_ID: Final = "hudi_assets.batch.id"
-WRITER: Final = "hudi_assets.writer"
 EVENT_TIME: Final = "hudi_assets.event.time"
 GUARDED: Final = "hudi_assets.guards"
 

@@ -17,7 +17,6 @@ from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.model import LogFile, Operation, Plan
 from hudi_assets.engine.table.state import TableState
-from hudi_assets.engine.timeline.commit_metadata import WRITER
 
 
 def refuse_stragglers(state: TableState, plan: Plan) -> None:
@@ -47,7 +46,7 @@ def _refuse_earlier(state: TableState, plan: Plan) -> None:
 
     Not so in Apache Hudi's own plans, which stand at the time of planning, beside whatever is unfinished then.
     """
-    if WRITER not in plan.extra_metadata:
+    if not plan.is_ours:
         return
     where = f"{state.storage.base} {plan.instant}"
     for write in state.timeline.inflight_writes:

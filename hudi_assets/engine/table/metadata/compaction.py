@@ -61,7 +61,7 @@ class OwnCompaction:
         return OwnTimeline.read(self.storage, self.layout)
 
     def is_ours(self, instant: str) -> bool:
-        return WRITER in self._plan(instant).extra_metadata
+        return self._plan(instant).is_ours
 
     def _plan(self, instant: str) -> Plan:
         path = own_path(self.layout, instant, Action.COMPACTION, State.REQUESTED)
