@@ -12,10 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from hudi_assets.blocks import Block, Wishes, block_of, identifier
-from hudi_assets.cli_errors import problem_of
 from hudi_assets.cli_output import print_json, print_text
 from hudi_assets.cli_table import FAILED, NOTHING_TO_DO, AsJson, EventTimeField, Writers, nothing_to_do
-from hudi_assets.engine import AUTO, HudiAssetsError, HudiTable, InvalidInput, TableProfile, parse_latency
+from hudi_assets.engine import AUTO, HudiAssetsError, HudiTable, InvalidInput, TableProfile, parse_latency, problem_of
 
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH…", help="Tables, or folders that hold tables.", show_default=False)
