@@ -222,7 +222,7 @@ class _Block:
         elif table.lock and table.lock.endswith(_SHARED_LOCK):
             yield _comment(f"The table names a lock: {table.lock}.")
             yield _field("writers", "locked")
-        elif table.table_version < 8:
+        elif table.needs_stated_writers:
             yield self._to_decide(
                 "Version 6: nothing in the table says whether its writers take a lock. State `writers: locked` if each "
                 "has hoodie.write.lock.provider=…FileSystemBasedLockProvider, or `writers: stopped` if none runs "

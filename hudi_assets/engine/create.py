@@ -90,8 +90,7 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
         event_time_field=time_field,
         partition_fields=asked.partition_fields,
         buckets=asked.buckets,
-        of_version=layout.table_properties,
-        payload_class=layout.states_payload_class,
+        layout=layout,
         hive_style=asked.hive_style,
         own={**asked.own_settings(), **_unit_setting(asked, arrow, time_field)},
     )

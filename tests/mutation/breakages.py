@@ -195,15 +195,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a table that 0.x created is merged by 1.x's rules",
         f"{_ENGINE}/table/settings/config.py",
-        "parse_config({**evident_rules(properties), **properties, **overlay}",
-        "parse_config({**properties, **overlay}",
+        "properties = {**evident_rules(own, layout), **stated}",
+        "properties = stated",
         ("tests/unit/test_merge_rules.py",),
     ),
     Breakage(
         "a setting given by a reader is taken for evidence of who created the table",
         f"{_ENGINE}/table/settings/config.py",
-        "parse_config({**evident_rules(properties), **properties, **overlay}",
-        "parse_config({**evident_rules({**properties, **overlay}), **properties, **overlay}",
+        "properties = {**evident_rules(own, layout), **stated}",
+        "properties = {**evident_rules(stated, layout), **stated}",
         ("tests/unit/test_merge_rules.py",),
     ),
     # -- selection

@@ -30,8 +30,8 @@ def test_what_is_missing_is_said_once_and_as_a_warning(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delitem(subject._KNOWN, spark, raising=False)
-    monkeypatch.setitem(java_classes._COMPILED, spark.sparkContext, {})
-    monkeypatch.setitem(java_classes._REASONS, spark.sparkContext, {"Slices": "no Janino"})
+    lacking = java_classes.Compiled({}, {"Slices": "no Janino"})
+    monkeypatch.setitem(java_classes._COMPILED, spark.sparkContext, lacking)
     with caplog.at_level(logging.WARNING):
         first, second = capabilities(spark), capabilities(spark)
     del subject._KNOWN[spark]

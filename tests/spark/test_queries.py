@@ -244,7 +244,7 @@ def test_a_spark_that_cannot_prune_reads_all_columns(
 ) -> None:
     table = new_table(tmp_path / "t")
     write(table, spark, 10_000, ("k0", 1_000, 1), ("k1", 1_000, 1))
-    monkeypatch.setitem(spark_java._COMPILED, spark.sparkContext, {})
+    monkeypatch.setitem(spark_java._COMPILED, spark.sparkContext, spark_java.Compiled({}, {}))
     frame = table.snapshot(spark)
     assert "MapInArrow" in plan_of(frame)
     assert shown(frame.select("v", "id")) == {"k0": 1, "k1": 1}

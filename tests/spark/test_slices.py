@@ -313,7 +313,7 @@ def test_one_thread_compiles_and_all_use_that(spark: SparkSession, monkeypatch: 
     context = spark.sparkContext
     monkeypatch.delitem(spark_java._COMPILED, context, raising=False)
     with ThreadPoolExecutor(4) as pool:
-        first, *others = pool.map(lambda _: spark_java._classes(context), range(4))
+        first, *others = pool.map(lambda _: spark_java.compiled(context), range(4))
     assert all(one is first for one in others)
 
 

@@ -29,6 +29,11 @@ def test_a_plan_stands_at_a_past_instant(version: int) -> None:
     assert (found.floor, found.ceiling, found.taken) == (OLD, None, {OLD})
 
 
+@pytest.mark.parametrize(("version", "stated"), [(6, False), (8, True), (9, True)])
+def test_who_says_how_records_merge(version: int, stated: bool) -> None:
+    assert layout_of(version, "").states_merge_mode is stated
+
+
 @pytest.mark.parametrize(("version", "told"), [(6, None), (8, MID), (9, MID)])
 def test_the_delta_commit_in_a_log_files_name(version: int, told: str | None) -> None:
     log = LogFile(f"p/.f_{MID}.log.1_0-0-0", "p", "f", MID, 1, "0-0-0", 1, "")

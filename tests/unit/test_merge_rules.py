@@ -9,6 +9,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.config import dump_properties
 from hudi_assets.engine.table.settings.merging import MERGE_RULES, parse_merge_settings
 from tests.spark.test_merge_modes import SCHEMA
@@ -96,7 +97,9 @@ def test_a_setting_of_ours_given_by_a_reader_is_no_evidence(tmp_path: Path) -> N
 )
 def test_they_say_what_overwriting_with_the_latest_means(stated: dict[str, str], rules: str, mode: MergeMode) -> None:
     said = {MERGE_RULES: rules} if rules else {}
-    settings = parse_merge_settings({"hoodie.compaction.payload.class": OVERWRITE, **stated, **said}, "/t")
+    settings = parse_merge_settings(
+        {"hoodie.compaction.payload.class": OVERWRITE, **stated, **said}, layout_of(6, "/t"), "/t"
+    )
     assert settings.mode is mode
 
 

@@ -13,6 +13,8 @@ PACKAGES = ("hudi_assets", "resources", "pyspark_hudi_assets")
 LAYOUT = PROJECT / "hudi_assets/engine/table/layout"
 # Flags that stood for many questions at once.
 FLAGS = {"carries_logs_over", "has_completion_times"}
+# Properties that state a version, and the names of their keys.
+STATED = {"hoodie.table.version", "hoodie.timeline.layout.version", "VERSION", "LAYOUT_VERSION"}
 # The version is a number in the layout, the settings and the statistics.
 LAYOUTS = {"layout", "_layout"}
 # It is reported as text, given on under its name, and chooses the layout.
@@ -25,6 +27,13 @@ def is_version(node: ast.Attribute) -> bool:
     of = node.value
     owner = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
     return node.attr == "table_version" or (node.attr == "version" and owner in LAYOUTS)
+
+
+def is_stated_version(node: ast.AST) -> bool:
+    """True for a key of hoodie.properties that states a version."""
+    return (isinstance(node, ast.Name) and node.id in STATED) or (
+        isinstance(node, ast.Constant) and node.value in STATED
+    )
 
 
 def is_passed_on(above: list[ast.AST]) -> bool:
@@ -55,6 +64,8 @@ def decisions(source: str) -> list[str]:
             told = isinstance(node.ctx, ast.Load) and is_version(node) and not is_passed_on(above)
             if told or node.attr in FLAGS:
                 found.append(ast.unparse(node))
+        if isinstance(node, ast.Compare) and any(map(is_stated_version, ast.walk(node))):
+            found.append(ast.unparse(node))
         for child in ast.iter_child_nodes(node):
             look(child, [*above, node])
 
@@ -81,6 +92,8 @@ def test_the_layout_alone_decides_by_the_version() -> None:
         "match self.layout.version:\n    case 6: pass",
         "f(config.table_version)",
         "from hudi_assets.engine.table.layout.v6 import LayoutV6",
+        "def f(properties): return properties.get(LAYOUT_VERSION) == '2'",
+        "if properties['hoodie.table.version'] != '6': pass",
     ],
 )
 def test_a_decision_elsewhere_is_noticed(source: str) -> None:

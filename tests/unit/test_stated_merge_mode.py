@@ -21,7 +21,8 @@ EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 
 
 def parsed(version: int, **properties: str) -> MergeSettings:
-    return parse_merge_settings({**layout_of(version, "/t").table_properties, **properties}, "/t")
+    layout = layout_of(version, "/t")
+    return parse_merge_settings({**layout.table_properties, **properties}, layout, "/t")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +73,7 @@ def test_what_is_refused_by_name(version: int, stated: dict[str, str], named: st
 
 
 def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> dict[str, str]:
-    layout = layout_of(version, "/t")
-    return new_merge_properties(mode, field, layout.table_properties, payload_class=layout.states_payload_class)
+    return new_merge_properties(mode, field, layout_of(version, "/t"))
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -94,6 +94,7 @@ class TableProfile:
     """A table as it presents itself. Reads only; nothing of it is a promise.
 
     `stated_field` and `stated_unit` are the table's own settings. `lock`: what says that writers share a lock, or None.
+    `needs_stated_writers`: no plan is made until it is stated what other writers do.
     `pace_ms`: the median time between two delta commits.
     """
 
@@ -114,6 +115,7 @@ class TableProfile:
     services: tuple[SeenService, ...]
     cleaner: SeenCleaner | None
     lock: str | None
+    needs_stated_writers: bool
     metadata_table: bool
     commits: int
     pace_ms: int | None

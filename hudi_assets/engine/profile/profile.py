@@ -47,6 +47,7 @@ def profile_of(state: TableState) -> TableProfile:
         services=timeline.services(state),
         cleaner=timeline.cleaner(state),
         lock=config.properties.get(LOCK_PROVIDER),
+        needs_stated_writers=state.layout.needs_stated_writers,
         metadata_table=has_metadata_table(state.storage),
         commits=sum(one.commits for one in seen),
         pace_ms=timeline.pace_ms(state),

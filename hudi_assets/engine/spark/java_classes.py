@@ -7,13 +7,22 @@ session; where a Spark lacks what one takes, it is not there, and its user does 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_COMPILED: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()  # Spark context → its classes
-_REASONS: WeakKeyDictionary[Any, Mapping[str, str]] = WeakKeyDictionary()  # Spark context → why a class is not there
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The classes of one Spark context by name, and of each that is not there, why."""
+
+    classes: Mapping[str, Any]
+    missing: Mapping[str, str]
+
+
+_COMPILED: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()  # by Spark context
 _ONE_AT_A_TIME = Lock()
 _NAMES = ("Slices", "TaskRelation", "BaseFiles")  # each may use those before it
 _SEQ = "scala.collection.immutable.Seq"  # Scala 2.13's; in 2.12 (Spark 3.5) `Seq` means a wider type
@@ -30,7 +39,7 @@ def new(session: Any, name: str, *values: Any) -> Any | None:
         context = session.sparkContext
     except (AttributeError, NotImplementedError):  # Spark Connect
         return None
-    made = _classes(context).get(name)
+    made = compiled(context).classes.get(name)
     if made is None:
         return None
     # A class that was compiled at run time is no name that py4j knows.
@@ -41,21 +50,20 @@ def new(session: Any, name: str, *values: Any) -> Any | None:
     return made.getConstructors()[0].newInstance(arguments)
 
 
-def _classes(context: Any) -> Mapping[str, Any]:
+def compiled(context: Any) -> Compiled:
+    """The classes in a Spark context: compiled once, by whoever asks first."""
     with _ONE_AT_A_TIME:  # classes of two compilations do not know each other
         if context not in _COMPILED:
-            _COMPILED[context], _REASONS[context] = _compiled(context._jvm)
+            _COMPILED[context] = _compile(context._jvm)
         return _COMPILED[context]
 
 
 def missing(session: Any) -> Mapping[str, str]:
     """The classes that this Spark cannot have, and why; compiles them where that has not been tried."""
-    context = session.sparkContext
-    classes, reasons = _classes(context), _REASONS.get(context, {})
-    return {name: reasons.get(name, "not compiled") for name in _NAMES if name not in classes}
+    return compiled(session.sparkContext).missing
 
 
-def _compiled(jvm: Any) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+def _compile(jvm: Any) -> Compiled:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -69,7 +77,7 @@ def _compiled(jvm: Any) -> tuple[Mapping[str, Any], Mapping[str, str]]:
             loader = classes[name].getClassLoader()  # the next class may use it
         except (Py4JError, PySparkException, TypeError, OSError) as error:  # without Janino; without these files
             reasons[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-    return classes, reasons
+    return Compiled(classes, reasons)
 
 
 def _source(jvm: Any, name: str) -> str:

@@ -19,6 +19,9 @@ CompletionOf = Callable[[str], str | None]
 OriginalOf = Callable[[LogFile], str]
 """A log file → the path under which its bytes first were written."""
 
+VERSION: Final = "hoodie.table.version"
+LAYOUT_VERSION: Final = "hoodie.timeline.layout.version"
+
 ITS_FILE: Final[OriginalOf] = attrgetter("original")
 """As far as the file alone tells."""
 
@@ -50,6 +53,11 @@ class Layout(Protocol):
     @property
     def table_properties(self) -> Mapping[str, str]:
         """What hoodie.properties of a new table state of its version (HoodieTableConfig of 0.15.0 and 1.2.0)."""
+        ...
+
+    @property
+    def states_merge_mode(self) -> bool:
+        """True where hoodie.record.merge.mode decides how records merge; else the payload class does."""
         ...
 
     @property

@@ -12,10 +12,16 @@ from typing import Final
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.table.layout.interface import ITS_FILE, CompletionOf, OriginalOf, Placement
+from hudi_assets.engine.table.layout.interface import (
+    ITS_FILE,
+    LAYOUT_VERSION,
+    VERSION,
+    CompletionOf,
+    OriginalOf,
+    Placement,
+)
 from hudi_assets.engine.table.layout.names import FileNames
 from hudi_assets.engine.table.layout.placement import NewInstant
-from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.v6 import ArchivedLogs
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
@@ -32,6 +38,7 @@ class LayoutV6(FileNames):
     """The layout of version 6."""
 
     version: int = 6
+    states_merge_mode: bool = False
     timeline_folder: str = ".hoodie"
     log_marker: str = "APPEND"
     states_payload_class: bool = True

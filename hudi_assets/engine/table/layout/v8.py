@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.table.layout.interface import ITS_FILE, CompletionOf, OriginalOf, Placement
+from hudi_assets.engine.table.layout.interface import (
+    ITS_FILE,
+    LAYOUT_VERSION,
+    VERSION,
+    CompletionOf,
+    OriginalOf,
+    Placement,
+)
 from hudi_assets.engine.table.layout.names import FileNames
 from hudi_assets.engine.table.layout.placement import past_instant
-from hudi_assets.engine.table.settings.versions import LAYOUT_VERSION, VERSION
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.layers import ArchivedLayers
 from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
@@ -36,6 +42,7 @@ class LayoutV8(FileNames):
     """The layout of versions 8 and 9."""
 
     version: int = 8
+    states_merge_mode: bool = True
     timeline_folder: str = ".hoodie/timeline"
     log_marker: str = "CREATE"  # 1.2.0 refuses to roll back by any other (tried)
     names_completion_times: bool = True

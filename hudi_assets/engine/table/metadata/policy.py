@@ -13,7 +13,7 @@ from typing import Final
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.layout.interface import VERSION, Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, forget_definition
 from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES, ROOT, OwnTimeline
 from hudi_assets.engine.table.metadata.partitions import (
@@ -25,7 +25,6 @@ from hudi_assets.engine.table.metadata.partitions import (
     table_properties,
 )
 from hudi_assets.engine.table.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
-from hudi_assets.engine.table.settings.versions import VERSION
 from hudi_assets.engine.timeline.writers_zone.evidence import saved_lines
 
 _FILES: Final = "files"

@@ -17,6 +17,8 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTab
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.layout.interface import VERSION, Layout
 from hudi_assets.engine.table.settings import key_generators
 from hudi_assets.engine.table.settings.compaction import CompactionSettings, parse_compaction_settings
 from hudi_assets.engine.table.settings.indexes import INDEX_TYPE, IndexSettings, parse_index_settings
@@ -168,20 +170,18 @@ def new_table_properties(
     event_time_field: str,
     partition_fields: Sequence[str],
     buckets: int,
-    of_version: Mapping[str, str],
-    payload_class: bool,
+    layout: Layout,
     hive_style: bool,
     own: Mapping[str, str],
 ) -> dict[str, str]:
     """The properties of a new table, as Apache Hudi writes them for its version, and our own beside them.
 
-    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
     `InvalidInput` where merge mode and ordering field do not go together.
     """
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": "MERGE_ON_READ",
-        **of_version,
+        **layout.table_properties,
         "hoodie.table.checksum": str(table_checksum("", name)),
         "hoodie.table.recordkey.fields": ",".join(record_key),
         "hoodie.table.partition.fields": ",".join(partition_fields),
@@ -192,7 +192,7 @@ def new_table_properties(
         "hoodie.table.cdc.enabled": "false",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
-        **new_merge_properties(merge_mode, ordering_field, of_version, payload_class=payload_class),
+        **new_merge_properties(merge_mode, ordering_field, layout),
         HIVE_STYLE: str(hive_style).lower(),
         URL_ENCODE: "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
@@ -237,7 +237,7 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
     properties, overlay = in_known_names(properties), in_known_names(settings or {})
     _check_overlay(properties, overlay, storage.base)
     check_stated(properties, overlay, storage.base)
-    config = parse_config({**evident_rules(properties), **properties, **overlay}, storage.base)
+    config = parse_config(properties, storage.base, overlay)
     buckets_given = BUCKETS in overlay and BUCKETS not in properties
     return replace(config, buckets_given=buckets_given, created_here=CLOCK in properties, saved_by=saved_by(text))
 
@@ -266,18 +266,24 @@ def check_own_settings(properties: Mapping[str, str], where: str) -> None:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
 
 
-def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
-    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value."""
+def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | None = None) -> TableConfig:
+    """The settings as a value. Raises `UnsupportedTable` or `InvalidInput`, naming key and value.
+
+    `own`: the table's properties. `given`: what goes over them for this process.
+    """
+    stated = {**own, **(given or {})}
+    _refuse_unsupported(stated, where)
+    check_own_settings(stated, where)
+    layout = layout_of(_integer(stated, VERSION, "0", where), where)
+    properties = {**evident_rules(own, layout), **stated}
     get = properties.get
-    _refuse_unsupported(properties, where)
-    check_own_settings(properties, where)
     record_key = _fields(get("hoodie.table.recordkey.fields", ""))
-    merging = parse_merge_settings(properties, where)
+    merging = parse_merge_settings(properties, layout, where)
     latency = get(DATA_LATENCY)
     learned = (latency or "").strip().lower() == AUTO
     return TableConfig(
         name=get("hoodie.table.name", "table"),
-        table_version=_integer(properties, "hoodie.table.version", "0", where),
+        table_version=layout.version,
         record_key=record_key,
         ordering_field=merging.ordering_field,
         event_time_field=get(EVENT_TIME_FIELD) or None,
@@ -306,7 +312,7 @@ def parse_config(properties: Mapping[str, str], where: str) -> TableConfig:
         merging=merging,
         index=parse_index_settings(properties, where),
         parquet=parse_parquet_settings(properties, where),
-        properties=dict(properties),
+        properties=properties,
     )
 
 

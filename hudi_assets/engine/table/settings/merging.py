@@ -12,7 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
-from hudi_assets.engine.table.settings.versions import VERSION, states_merge_mode
+from hudi_assets.engine.table.layout.interface import Layout
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 ORDERING_FIELD: Final = "hoodie.table.precombine.field"
@@ -80,14 +80,14 @@ class MergeSettings:
     exact_split: bool
 
 
-def parse_merge_settings(properties: Mapping[str, str], where: str) -> MergeSettings:
+def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: str) -> MergeSettings:
     """The merge settings; `UnsupportedTable` or `InvalidInput`, naming key and value, for what cannot be merged."""
     _refuse(properties, where)
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].strip().lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
     payload = properties.get(PAYLOAD_CLASS, "")
-    mode = _mode(properties, payload, where)
+    mode = _mode(properties, payload, layout, where)
     return MergeSettings(
         payload_class=payload,
         mode=mode,
@@ -97,14 +97,14 @@ def parse_merge_settings(properties: Mapping[str, str], where: str) -> MergeSett
     )
 
 
-def evident_rules(properties: Mapping[str, str]) -> dict[str, str]:
+def evident_rules(properties: Mapping[str, str], layout: Layout) -> dict[str, str]:
     """MERGE_RULES as the table's own properties suggest them, where rules differ; empty where they do not.
 
     Hudi 0.x merges by its rules what a table of version 6 holds, 1.x by its own. Nothing tells who reads a table;
     who created it can be told.
     """
     by_1_x = any(properties.get(key) for key in (*_WRITTEN_BY_1_X, _WRITTEN_HERE))
-    differ = properties.get(PAYLOAD_CLASS) in EVENT_TIME_PAYLOADS and not states_merge_mode(properties)
+    differ = properties.get(PAYLOAD_CLASS) in EVENT_TIME_PAYLOADS and not layout.states_merge_mode
     if not differ or not (by_1_x or properties.get(ORDERING_FIELD)):
         return {}
     return {MERGE_RULES: RULES_1_X if by_1_x else RULES_0_X}
@@ -125,12 +125,12 @@ def _refuse(properties: Mapping[str, str], where: str) -> None:
             raise UnsupportedTable(f"The record merger {properties[key]} ({key}) is not supported.", where=where)
 
 
-def _mode(properties: Mapping[str, str], payload: str, where: str) -> MergeMode:
+def _mode(properties: Mapping[str, str], payload: str, layout: Layout, where: str) -> MergeMode:
     rules = properties.get(MERGE_RULES, "").strip().lower()
-    if states_merge_mode(properties):
+    if layout.states_merge_mode:
         if rules == RULES_0_X:
             raise InvalidInput(
-                f"{MERGE_RULES} is {rules}, and the table's version is {properties.get(VERSION)}.",
+                f"{MERGE_RULES} is {rules}, and the table's version is {layout.version}.",
                 where=where,
                 hint="Hudi 0.x reads version 6 alone: leave it out.",
             )
@@ -214,18 +214,15 @@ def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) 
     return fields[0]
 
 
-def new_merge_properties(
-    mode: MergeMode, ordering_field: str | None, of_version: Mapping[str, str], *, payload_class: bool
-) -> dict[str, str]:
+def new_merge_properties(mode: MergeMode, ordering_field: str | None, layout: Layout) -> dict[str, str]:
     """What a new table's properties say about merging; every release reads the same mode from it.
 
-    `of_version` and `payload_class` are the layout's `table_properties` and `states_payload_class`.
     `InvalidInput` where mode and ordering field do not go together, or the version has no such mode.
     """
-    stated = states_merge_mode(of_version)
+    stated = layout.states_merge_mode
     if stated and mode in (MergeMode.OVERWRITE_WITH_LATEST, MergeMode.EVENT_TIME_ORDERING_0X):
         raise InvalidInput(
-            f"A table of version {of_version[VERSION]} has no merge mode {mode}.",
+            f"A table of version {layout.version} has no merge mode {mode}.",
             hint=f"It may be: {', '.join(_STATED_MODES)}. Version 6 has it.",
         )
     if mode is MergeMode.COMMIT_TIME_ORDERING:
@@ -234,13 +231,13 @@ def new_merge_properties(
                 f"A table with {mode} takes no ordering field (got {ordering_field!r}).",
                 hint="With one, Hudi 0.15 would order log records by it. Give event_time_field for event times.",
             )
-        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if payload_class else {}
+        payloads = {PAYLOAD_CLASS: OVERWRITE_PAYLOAD} if layout.states_payload_class else {}
         merger = {} if stated else {MERGER_STRATEGY: COMMIT_TIME_MERGER_ID}
         return {**payloads, **merger, MERGE_MODE: mode.value, MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID}
     if not ordering_field:
         raise InvalidInput(f"A table with {mode} needs an ordering field.")
     if stated:
-        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if payload_class else {}
+        payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if layout.states_payload_class else {}
         ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}
         return {**payloads, **ordering, MERGE_MODE: mode.value}
     payload = OVERWRITE_PAYLOAD if mode is MergeMode.OVERWRITE_WITH_LATEST else DEFAULT_PAYLOAD
