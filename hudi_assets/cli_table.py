@@ -97,11 +97,11 @@ def open_table(
         EXECUTOR: executor and executor.value,
     }
     options = {key: value for key, value in given.items() if value is not None}
-    return HudiTable.open(path, settings={**_pairs(settings or ()), **options})
+    return HudiTable.open(path, settings={**settings_of(settings), **options})
 
 
-def _pairs(settings: Sequence[str]) -> dict[str, str]:
-    pairs = [setting.partition("=") for setting in settings]
+def settings_of(settings: Sequence[str] | None) -> dict[str, str]:
+    pairs = [setting.partition("=") for setting in settings or ()]
     wrong = next(
         (key for key, equals, _ in pairs if not equals or not key.startswith(("hoodie.", "hudi_assets."))), None
     )

@@ -51,9 +51,11 @@ from hudi_assets.engine.model import (
     NothingToDo,
     Operation,
     OperationResult,
+    PastCompaction,
     Plan,
     QueryTime,
     Stats,
+    TableMetrics,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile, TimeColumn
@@ -113,6 +115,7 @@ __all__ = [
     "ObservedLatency",
     "Operation",
     "OperationResult",
+    "PastCompaction",
     "Plan",
     "QueryTime",
     "ReadTask",
@@ -120,6 +123,7 @@ __all__ = [
     "RollbackResult",
     "Stats",
     "Storage",
+    "TableMetrics",
     "TableProfile",
     "TimeColumn",
     "TriggerName",

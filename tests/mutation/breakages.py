@@ -41,6 +41,7 @@ ENVIRONMENT = ("tests/cli/test_environment.py",)
 FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
+METRICS = ("tests/cli/test_metrics.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
@@ -1612,5 +1613,41 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        elif table.lock and table.lock.endswith(_SHARED_LOCK):",
         "        elif table.lock:",
         INIT,
+    ),
+    # -- monitoring
+    Breakage(
+        "the numbers of a table that breaks stand still",
+        "hudi_assets/monitoring/watch.py",
+        "        metrics, problem = None, None\n",
+        "        metrics, problem = last.metrics if last else None, None\n",
+        METRICS,
+    ),
+    Breakage(
+        "an unexpected error of one table ends the looks at all others",
+        "hudi_assets/monitoring/watch.py",
+        "        except Exception as error:\n",
+        "        except ArithmeticError as error:\n",
+        METRICS,
+    ),
+    Breakage(
+        "numbers stand still while a look hangs",
+        "hudi_assets/monitoring/watch.py",
+        "replace(one, metrics=None) if self._clock() - one.looked_at > most else one",
+        "one",
+        METRICS,
+    ),
+    Breakage(
+        "two paths of one table make two series of it",
+        "hudi_assets/monitoring/tables.py",
+        'return path if "://" in path else os.path.abspath(path)',
+        "return path",
+        METRICS,
+    ),
+    Breakage(
+        "a slice without a base file counts as one whose size is forgotten",
+        f"{_ENGINE}/past.py",
+        '{op.base_file.rsplit("/", 1)[-1] for op in plan.operations if op.base_file}',
+        '{(op.base_file or op.file_id).rsplit("/", 1)[-1] for op in plan.operations}',
+        ("tests/unit/test_past_compactions.py",),
     ),
 )

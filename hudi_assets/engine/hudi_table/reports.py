@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from hudi_assets.engine import past
 from hudi_assets.engine import status as look
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
 from hudi_assets.engine.hudi_table.opened import OpenedTable
-from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, PastCompaction, Plan, Stats, TableMetrics
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
@@ -59,6 +60,14 @@ class Reports(OpenedTable):
     def profile(self) -> TableProfile:
         """What the table tells about itself to somebody who sets it up: from its timeline and a sample of its rows."""
         return profile_of(self._readable())
+
+    def metrics(self) -> TableMetrics:
+        """What monitoring asks: the numbers, the pending plan's age, and what the last compaction cost."""
+        return past.metrics_of(self._readable())
+
+    def past_compactions(self) -> tuple[PastCompaction, ...]:
+        """The completed compactions of the active timeline and what they cost, the last first."""
+        return tuple(past.past_compactions(self.state()))
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""

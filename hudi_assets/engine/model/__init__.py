@@ -14,11 +14,13 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 - `log_summary`: what is known of a log file's event times without its records.
 - `merge_mode`: which of a key's records wins.
 - `results`: freshness, statistics, what a commit or a compaction did.
+- `past`: what compactions cost, as the timeline tells of it; what monitoring asks.
 """
 
 from hudi_assets.engine.model.files import LOG_ORDER, BaseFile, CarryOver, FileSlice, LogFile
 from hudi_assets.engine.model.instants import Action, Instant, State
 from hudi_assets.engine.model.merge_mode import MergeMode
+from hudi_assets.engine.model.past import PastCompaction, TableMetrics
 from hudi_assets.engine.model.plans import NO_THRESHOLD, NoPlan, NothingToDo, Operation, Plan, QueryTime
 from hudi_assets.engine.model.results import (
     BoundRule,
@@ -55,8 +57,10 @@ __all__ = [
     "NothingToDo",
     "Operation",
     "OperationResult",
+    "PastCompaction",
     "Plan",
     "QueryTime",
     "State",
     "Stats",
+    "TableMetrics",
 ]

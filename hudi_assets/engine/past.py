@@ -1,0 +1,103 @@
+"""A table's past, from what its timeline keeps: what compactions took and gave. Reads only.
+
+When something happened is told by the timeline's files: by the completion time in a name, else by when the file was
+written. A copy of a table that did not keep its files' times has lost the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hudi_assets.engine.model import Action, BaseFile, Instant, PastCompaction, Plan, State, TableMetrics
+from hudi_assets.engine.status import stats_of
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.instants import WRITES, instant_ms
+
+
+def metrics_of(state: TableState) -> TableMetrics:
+    """What monitoring asks, all of this one reading."""
+    return TableMetrics(
+        stats=stats_of(state),
+        read_at_ms=state.read_at_ms,
+        pending_since_ms=_pending_since(state),
+        last_compaction=next(past_compactions(state), None),
+    )
+
+
+def past_compactions(state: TableState) -> Iterator[PastCompaction]:
+    """Those of the active timeline, the one that was completed last first."""
+    for instant in state.timeline.last_completed_first(Action.COMMIT):
+        yield _past_compaction(state, instant)
+
+
+def _past_compaction(state: TableState, instant: Instant) -> PastCompaction:
+    commit = state.commit(instant)
+    written = [stat for stat in commit.stats if stat.log_version is None and stat.path]
+    plan = state.plan(instant.timestamp)
+    threshold = commit.threshold
+    if threshold is None and plan is not None:  # Apache Hudi may have executed our plan
+        threshold = plan.claims
+    return PastCompaction(
+        instant=instant.timestamp,
+        threshold=threshold,
+        completed_ms=completed_ms(state, instant),
+        duration_ms=_duration_ms(state, instant),
+        file_groups=len(written),
+        log_files=sum(stat.logs_compacted for stat in written),
+        log_bytes=sum(stat.log_bytes_compacted for stat in written),
+        base_bytes=_base_read(state, plan),
+        bytes_written=sum(stat.size for stat in written),
+        rows=sum(stat.num_writes for stat in written),
+    )
+
+
+def completed_ms(state: TableState, instant: Instant) -> int:
+    """When a write was completed, epoch ms by the true clock."""
+    if instant.completion is not None and state.zone_problem is None:
+        return instant_ms(instant.completion, state.config.timezone)
+    return state.timeline_files[instant.file_name].modified_ms
+
+
+def _duration_ms(state: TableState, instant: Instant) -> int | None:
+    begun = _written_ms(state, instant.timestamp, State.INFLIGHT)
+    taken = None if begun is None else completed_ms(state, instant) - begun
+    return taken if taken is not None and taken >= 0 else None
+
+
+def _pending_since(state: TableState) -> int | None:
+    times = (_written_ms(state, plan.instant, State.REQUESTED) for plan in state.executable_plans)
+    return min((time for time in times if time is not None), default=None)
+
+
+def _written_ms(state: TableState, timestamp: str, stage: State) -> int | None:
+    """When the file of a compaction's stage was written. The instant does not say: it may lie in the past."""
+    path = state.layout.instant_path(timestamp, Action.COMPACTION, stage)
+    file = state.timeline_files.get(path.rsplit("/", 1)[-1])
+    return None if file is None else file.modified_ms
+
+
+def _base_read(state: TableState, plan: Plan | None) -> int | None:
+    """The bytes of the base files that a plan names; None where the size of one is forgotten."""
+    if plan is None:
+        return None
+    wanted = {op.base_file.rsplit("/", 1)[-1] for op in plan.operations if op.base_file}
+    known = state.derive(_sizes_there)
+    if not known.keys() >= wanted:
+        known = {**known, **state.derive(_sizes_stated)}
+    return sum(known[name] for name in wanted) if known.keys() >= wanted else None
+
+
+def _sizes_there(state: TableState) -> Mapping[str, int]:
+    """Name → size of the base files that are there."""
+    files = (file for files in state.data_files.values() for file in files)
+    return {file.name: file.size for file in files if isinstance(file, BaseFile)}
+
+
+def _sizes_stated(state: TableState) -> Mapping[str, int]:
+    """Name → size of the base files that commits of the active timeline name."""
+    return {
+        stat.path.rsplit("/", 1)[-1]: stat.size
+        for instant in state.timeline.completed(*WRITES)
+        for stat in state.commit(instant).stats
+        if stat.log_version is None
+    }

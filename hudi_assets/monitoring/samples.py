@@ -1,0 +1,183 @@
+"""What was seen of tables as metrics for Prometheus: names in base units, with a help text each.
+
+What is not known has no sample. A table whose look failed has `hudi_assets_up` 0 and no number: none stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from hudi_assets.engine import PastCompaction, TableMetrics
+from hudi_assets.monitoring.watch import Seen, Watch
+
+LABELS = ("table", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """`value`: of a table's numbers; None where there is no sample."""
+
+    name: str
+    help: str
+    value: Callable[[TableMetrics], float | None]
+
+
+def _of_last(value: Callable[[PastCompaction], float | None]) -> Callable[[TableMetrics], float | None]:
+    return lambda seen: None if seen.last_compaction is None else value(seen.last_compaction)
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000
+
+
+def _lag(seen: TableMetrics) -> float | None:
+    promise = seen.stats.freshness
+    return None if promise.freshness is None else (promise.computed_at - promise.freshness) / 1000
+
+
+def _pending_age(seen: TableMetrics) -> float | None:
+    return None if seen.pending_since_ms is None else max(0, seen.read_at_ms - seen.pending_since_ms) / 1000
+
+
+GAUGES: tuple[Gauge, ...] = (
+    Gauge(
+        "hudi_assets_freshness_known",
+        "1 if a freshness can be promised, 0 if not.",
+        lambda seen: float(seen.stats.freshness.freshness is not None),
+    ),
+    Gauge(
+        "hudi_assets_freshness_timestamp_seconds",
+        "Event time up to which the read-optimized view holds every ingested record.",
+        lambda seen: _seconds(seen.stats.freshness.freshness),
+    ),
+    Gauge("hudi_assets_freshness_lag_seconds", "How far the freshness is behind the table's clock.", _lag),
+    Gauge(
+        "hudi_assets_min_event_timestamp_seconds",
+        "The smallest event time in the log files that are not compacted.",
+        lambda seen: _seconds(seen.stats.min_event_time),
+    ),
+    Gauge(
+        "hudi_assets_threshold_timestamp_seconds",
+        "Event time up to which the last event-time compaction compacted.",
+        lambda seen: _seconds(seen.stats.freshness.threshold),
+    ),
+    Gauge(
+        "hudi_assets_remaining_log_files",
+        "Log files that are not compacted.",
+        lambda seen: seen.stats.remaining_log_files,
+    ),
+    Gauge(
+        "hudi_assets_remaining_log_bytes",
+        "Bytes of the log files that are not compacted.",
+        lambda seen: seen.stats.remaining_bytes,
+    ),
+    Gauge(
+        "hudi_assets_remaining_file_slices",
+        "File slices with log files that are not compacted.",
+        lambda seen: seen.stats.remaining_file_slices,
+    ),
+    Gauge("hudi_assets_base_files", "Base files of the read-optimized view.", lambda seen: seen.stats.base_files),
+    Gauge(
+        "hudi_assets_base_bytes", "Bytes of the base files of the read-optimized view.", lambda s: s.stats.base_bytes
+    ),
+    Gauge(
+        "hudi_assets_pending_compactions",
+        "Compaction plans that are published and not executed.",
+        lambda seen: len(seen.stats.pending),
+    ),
+    Gauge(
+        "hudi_assets_pending_compaction_age_seconds",
+        "How long ago the oldest pending compaction plan was published. No sample without such a plan.",
+        _pending_age,
+    ),
+    Gauge(
+        "hudi_assets_inflight_writes",
+        "Writes that were begun and are not completed. The oldest of them holds the freshness back.",
+        lambda seen: len(seen.stats.inflight_writes),
+    ),
+    Gauge(
+        "hudi_assets_last_compaction_timestamp_seconds",
+        "When the last compaction was completed.",
+        _of_last(lambda last: last.completed_ms / 1000),
+    ),
+    Gauge(
+        "hudi_assets_last_compaction_duration_seconds",
+        "How long the last compaction took.",
+        _of_last(lambda last: _seconds(last.duration_ms)),
+    ),
+    Gauge(
+        "hudi_assets_last_compaction_read_bytes",
+        "Bytes of the base files and log files that the last compaction read.",
+        _of_last(lambda last: last.bytes_read),
+    ),
+    Gauge(
+        "hudi_assets_last_compaction_written_bytes",
+        "Bytes of the base files that the last compaction wrote.",
+        _of_last(lambda last: last.bytes_written),
+    ),
+    Gauge(
+        "hudi_assets_last_compaction_log_files",
+        "Log files that the last compaction merged.",
+        _of_last(lambda last: last.log_files),
+    ),
+)
+# Of every look, also of one that failed.
+_OF_LOOKS: tuple[tuple[str, str, Callable[[Seen], float | None]], ...] = (
+    ("hudi_assets_up", "1 if the last look at the table succeeded, 0 if not.", lambda s: float(s.metrics is not None)),
+    ("hudi_assets_look_duration_seconds", "How long the last look at the table took.", lambda s: s.seconds),
+    (
+        "hudi_assets_look_timestamp_seconds",
+        "When the last look at the table that succeeded was done.",
+        lambda s: s.succeeded_at,
+    ),
+)
+_SLO = ("hudi_assets_freshness_slo_seconds", "How far the freshness may be behind the table's clock, as stated.")
+_FAILURES = ("hudi_assets_look_failures", "Looks at the table that failed.")
+
+NAMES = frozenset(
+    {gauge.name for gauge in GAUGES} | {name for name, _, _ in _OF_LOOKS} | {_SLO[0], f"{_FAILURES[0]}_total"}
+)
+
+
+class Tables(Collector):
+    """What prometheus_client asks for each time that it is asked itself."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def collect(self) -> Iterator[Metric]:
+        seen = self._watch.seen()
+        for name, words, of_look in _OF_LOOKS:
+            yield _family(name, words, [(one, of_look(one)) for one in seen])
+        failures = CounterMetricFamily(*_FAILURES, labels=LABELS)
+        for one in seen:
+            failures.add_metric(_labels(one), one.failures)
+        yield failures
+        known = [(one, one.metrics) for one in seen if one.metrics is not None]
+        yield _family(*_SLO, [(one, _seconds(one.table.slo_ms)) for one, _ in known])
+        for gauge in GAUGES:
+            yield _family(gauge.name, gauge.help, [(one, gauge.value(metrics)) for one, metrics in known])
+
+
+def registry_of(watch: Watch) -> CollectorRegistry:
+    """Of these tables alone, without what prometheus_client tells of its own process."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Tables(watch))
+    return registry
+
+
+def _family(name: str, words: str, values: list[tuple[Seen, float | None]]) -> Metric:
+    family = GaugeMetricFamily(name, words, labels=LABELS)
+    for one, value in values:
+        if value is not None:
+            family.add_metric(_labels(one), value)
+    return family
+
+
+def _labels(one: Seen) -> list[str]:
+    return [one.name, one.table.path]

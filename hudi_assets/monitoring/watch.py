@@ -1,0 +1,103 @@
+"""Looks at tables in turn, again and again. What goes wrong with one stops no other, and is logged once."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hudi_assets.engine import HudiTable, TableMetrics, problem_of
+from hudi_assets.monitoring.tables import Watched
+
+LOG = logging.getLogger("hudi_assets.metrics")
+# What is older than so many rounds is not shown: a look hangs.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The last look at a table. `metrics`: None where it failed. Times in seconds since 1970, `seconds` it took.
+
+    `succeeded_at`: the last look that did not fail. `problem`: why this one did.
+    """
+
+    table: Watched
+    name: str
+    metrics: TableMetrics | None
+    seconds: float
+    looked_at: float
+    succeeded_at: float | None
+    failures: int
+    problem: str | None
+
+
+class Watch:
+    """`interval`: seconds between two rounds; None where there is one alone."""
+
+    def __init__(
+        self, tables: Sequence[Watched], interval: float | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._tables = tables
+        self._interval = interval
+        self._clock = clock
+        self._seen: dict[str, Seen] = {}
+        self._round_seconds = 0.0
+
+    def look(self) -> None:
+        """At each table once. What was seen of one is put in place as a whole: another thread may read meanwhile."""
+        began = self._clock()
+        for table in self._tables:
+            self._seen[table.path] = self._look_at(table, self._seen.get(table.path))
+        self._round_seconds = self._clock() - began
+
+    def seen(self) -> tuple[Seen, ...]:
+        """The last look at each table; one that is too long ago counts as failed, so that no number stands still."""
+        return tuple(self._if_recent(one) for one in list(self._seen.values()))
+
+    def _if_recent(self, one: Seen) -> Seen:
+        if self._interval is None or one.metrics is None:
+            return one
+        most = _ROUNDS * (self._interval + self._round_seconds)
+        return replace(one, metrics=None) if self._clock() - one.looked_at > most else one
+
+    def _look_at(self, table: Watched, last: Seen | None) -> Seen:
+        began = self._clock()
+        name = last.name if last else table.path.rstrip("/").rsplit("/", 1)[-1]
+        metrics, problem = None, None
+        try:
+            opened = HudiTable.open(table.path, settings=table.settings)
+            name, metrics = opened.config.name, opened.metrics()
+        except Exception as error:
+            problem = _in_words(error, table.path)
+        now = self._clock()
+        _log(table.path, name, problem, last.problem if last else None)
+        return Seen(
+            table=table,
+            name=name,
+            metrics=metrics,
+            seconds=now - began,
+            looked_at=now,
+            succeeded_at=(last.succeeded_at if last else None) if metrics is None else now,
+            failures=(last.failures if last else 0) + (metrics is None),
+            problem=problem,
+        )
+
+
+def _in_words(error: Exception, path: str) -> str:
+    known = problem_of(error)
+    if known is None:  # a mistake of the program's: the others go on, and its traceback has to be seen
+        LOG.error("The look at %s failed on an unexpected error.", path, exc_info=error, extra={"path": path})
+        return f"{type(error).__name__}: {error}"
+    return str(known)
+
+
+def _log(path: str, name: str, problem: str | None, before: str | None) -> None:
+    """A reason once, not at each look; and its end."""
+    if problem == before:
+        return
+    told = {"table": name, "path": path}
+    if problem is None:
+        LOG.info("The look at %s succeeds again.", path, extra=told)
+    else:
+        LOG.error("The look at %s failed: %s", path, problem, extra=told)
