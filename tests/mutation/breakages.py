@@ -1281,6 +1281,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         "return _of_files(text)",
         ENVIRONMENT,
     ),
+    Breakage(
+        "dg lists the component under another name than blocks have",
+        "pyproject.toml",
+        'hudi_assets = "hudi_assets.components"',
+        'hudi_assets = "hudi_assets.components.hudi_table"',
+        ("tests/unit/test_component_name.py",),
+    ),
+    Breakage(
+        "dg stops in an environment that lacks the extra for Dagster",
+        "hudi_assets/components/__init__.py",
+        "if all(map(find_spec, _NEEDS)):",
+        "if True:",
+        ("tests/unit/test_component_name.py",),
+    ),
     # -- settings and refusals
     Breakage(
         "with one of Hudi's strategies the event-time trigger is always due",

