@@ -7,9 +7,9 @@ reads the read-optimized view, and never the publishing of a freshness that has 
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dagster import (
@@ -21,6 +21,7 @@ from dagster import (
     Config,
     DagsterInstance,
     DataVersion,
+    FreshnessPolicy,
     MaterializeResult,
     MetadataValue,
     ObserveResult,
@@ -32,7 +33,7 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine import CorruptTable, Freshness, NoPlan, Plan
+from hudi_assets.engine import CorruptTable, Freshness, NoPlan, Plan, iso
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from hudi_assets.engine import Finding, HudiTable
 
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
-PROMISED = "promised_ms"
+# The highest freshness that readers were ever told, as ISO-8601.
+PROMISED = "highest_published_freshness"
 # Kinds of findings (engine.validate) on which nothing may be compacted.
 _DAMAGE = frozenset({"missing_file", "short_file", "phantom_slice", "missing_link", "link_differs"})
 _HOUR_MS = 3_600_000
@@ -82,6 +84,8 @@ class TableAssets:
     sensor_name: str
     sensor_interval: int
     sensor_running: bool
+    report_every_ms: int
+    system_clock: bool
     external: bool
     spark_key: str
     catalog_key: str
@@ -216,13 +220,17 @@ def compaction_plan_asset(table: TableAssets) -> AssetsDefinition:
         key=table.key("compaction_plan"),
         deps=[table.key("mor_table")],
         output_required=False,
-        description="A compaction plan on event time. Nothing due: no output, and the reason in the log.",
+        description=(
+            "A compaction plan on event time. Nothing due: no output, and the reason in the log. Materialized alone it "
+            "publishes a plan, which the sensor's next tick has executed."
+        ),
         required_resource_keys={table.resource_key},
         pool=table.pool,
         kinds={"hudi"},
         group_name=table.name,
     )
     def compaction_plan(context: AssetExecutionContext, config: CompactionConfig) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
+        tag_run(context, table)
         hudi = table.open(context)
         for sentence in () if config.dry_run else hudi.recover():
             context.log.warning(sentence)
@@ -262,6 +270,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                 freshness,
                 deps=[ro_snapshot],
                 skippable=True,
+                freshness_policy=_publishing_policy(table),
                 description=(
                     "The event time up to which the read-optimized view is complete, published as properties "
                     f"of {table.ro_view} and {table.rt_view} in Spark's catalog."
@@ -275,6 +284,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
         pool=table.pool,
     )
     def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
+        tag_run(context, table)
         hudi = table.open(context)
         spark = getattr(context.resources, table.spark_key).spark_session
         if ro_snapshot in context.selected_asset_keys:
@@ -290,10 +300,26 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                 spark, hudi, promise, ro=table.ro_view, rt=table.rt_view
             )
             metadata = report.freshness_metadata(hudi, promise, properties)
-            metadata |= {PROMISED: highest_promise(context.instance, freshness, promise)}
+            metadata |= {PROMISED: iso(highest_promise(context.instance, freshness, promise)) or "none"}
             yield MaterializeResult(freshness, metadata=metadata)
 
     return read_optimized
+
+
+def _publishing_policy(table: TableAssets) -> FreshnessPolicy | None:
+    """Dagster's own word for it when nobody publishes any more, the sensor being dead too: stale after the SLO.
+
+    Dagster goes by the system's clock, and so do not tables that replay a stream.
+    """
+    if table.freshness_slo_ms is None or not table.system_clock:
+        return None
+    window = timedelta(milliseconds=table.freshness_slo_ms)
+    return FreshnessPolicy.time_window(fail_window=max(window, timedelta(minutes=1)))
+
+
+def tag_run(context: AssetExecutionContext, table: TableAssets) -> None:
+    """A run that a person started in the UI has not got the table's tag, by which the sensor finds those that ended."""
+    context.instance.add_run_tags(context.run.run_id, table.run_tags)
 
 
 def unfinished_plan(hudi: "HudiTable") -> Plan | None:
@@ -313,9 +339,10 @@ def highest_promise(instance: DagsterInstance, key: AssetKey, promise: Freshness
     was promised on a compaction that has been rolled back since is forgotten.
     """
     earlier = latest_metadata(instance, key)
-    told, instant = earlier.get(PROMISED), earlier.get("instant")
+    told = told_ms(earlier, PROMISED, old="promised_ms")
+    instant = earlier.get("last_compaction", earlier.get("instant"))
     undone = isinstance(instant, str) and instant != "none" and instant > (promise.instant or "")
-    known = [] if undone or not isinstance(told, int) else [told]
+    known = [] if undone or told is None else [told]
     return max([*known, *([] if promise.freshness is None else [promise.freshness])], default=None)
 
 
@@ -325,6 +352,17 @@ def latest_metadata(instance: DagsterInstance, key: AssetKey) -> dict[str, Any]:
     if event is None or event.asset_materialization is None:
         return {}
     return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
+
+def told_ms(metadata: Mapping[str, Any], name: str, *, old: str) -> int | None:
+    """A point in time of an event's metadata, as epoch ms; events of earlier days have it as a number, named `old`."""
+    number = metadata.get(old)
+    if isinstance(number, int):
+        return number
+    try:
+        return round(datetime.fromisoformat(str(metadata.get(name))).timestamp() * 1000)
+    except ValueError:
+        return None  # "none": there was none
 
 
 def _refuse_damage(hudi: "HudiTable") -> None:

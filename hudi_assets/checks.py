@@ -4,8 +4,8 @@ Each `find_…` function takes what it looks at and returns findings in words, s
 failing; the checks below wire them to the assets. A check that fails names at most 20 findings.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from dagster import (
     asset_check,
 )
 
-from hudi_assets.assets import PROMISED, TableAssets, lasting_findings, latest_metadata
+from hudi_assets.assets import PROMISED, TableAssets, lasting_findings, latest_metadata, told_ms
 from hudi_assets.engine import (
     CarryOver,
     Finding,
@@ -28,6 +28,7 @@ from hudi_assets.engine import (
     LateLog,
     LogBar,
     LogFile,
+    Stats,
     Storage,
     duration,
     iso,
@@ -36,7 +37,11 @@ from hudi_assets.engine import (
 )
 from hudi_assets.report import MAX_ROWS
 
-FRESHNESS_METADATA = "freshness_ms"
+if TYPE_CHECKING:
+    from hudi_assets.engine import HudiTable
+
+FRESHNESS_WITHIN_SLO = "freshness_within_slo"
+NO_PRE_THRESHOLD_LOGS = "no_pre_threshold_logs"
 _MAGIC = b"#HUDI#"
 # Kinds of findings that change no answer.
 _LEFTOVERS = frozenset({"unfinished", "guard", "orphan", "markers", "unknown_file", "broken_link"})
@@ -128,19 +133,26 @@ def table_checks(table: TableAssets) -> list[AssetChecksDefinition]:
 def _no_pre_threshold_logs(table: TableAssets) -> AssetChecksDefinition:
     @asset_check(
         asset=table.key("ro_snapshot"),
-        name="no_pre_threshold_logs",
+        name=NO_PRE_THRESHOLD_LOGS,
         blocking=True,
         description="No remaining log file reaches down to the last compaction's threshold.",
         required_resource_keys={table.resource_key},
     )
     def no_pre_threshold_logs(context: AssetCheckExecutionContext) -> AssetCheckResult:
         hudi = table.open(context)
-        threshold = hudi.freshness().threshold
-        if threshold is None:
-            return _result([], {"reason": no_threshold_reason(hudi.config.event_time_field)})
-        return _result(find_pre_threshold_logs(hudi.log_bars(), threshold), {"threshold": iso(threshold)})
+        return pre_threshold_result(hudi, hudi.stats())
 
     return no_pre_threshold_logs
+
+
+def pre_threshold_result(hudi: "HudiTable", stats: Stats) -> AssetCheckResult:
+    """`no_pre_threshold_logs`, of numbers just read. Looks at single log files only where the smallest is in doubt."""
+    threshold = stats.freshness.threshold
+    if threshold is None:
+        return _result([], {"reason": no_threshold_reason(hudi.config.event_time_field)})
+    above = stats.min_event_time is not None and stats.min_event_time > threshold
+    bars = () if above or not stats.remaining_log_files else hudi.log_bars()
+    return _result(find_pre_threshold_logs(bars, threshold), {"threshold": iso(threshold)})
 
 
 def _carried_over_logs_resolve(table: TableAssets) -> AssetChecksDefinition:
@@ -187,8 +199,8 @@ def _no_late_records(table: TableAssets) -> AssetChecksDefinition:
         required_resource_keys={table.resource_key},
     )
     def no_late_records(context: AssetCheckExecutionContext) -> AssetCheckResult:
-        promised = latest_metadata(context.instance, table.key("freshness")).get(PROMISED)
-        if not isinstance(promised, int):
+        promised = told_ms(latest_metadata(context.instance, table.key("freshness")), PROMISED, old="promised_ms")
+        if promised is None:
             return _result([], {"reason": "no freshness was published yet: nothing can be late"})
         return _result(find_late(table.open(context).late_records(promised)), {"promised": iso(promised)})
 
@@ -218,23 +230,34 @@ def _ro_complete(table: TableAssets) -> AssetChecksDefinition:
 def _freshness_within_slo(table: TableAssets, slo: int) -> AssetChecksDefinition:
     @asset_check(
         asset=table.key("freshness"),
-        name="freshness_within_slo",
+        name=FRESHNESS_WITHIN_SLO,
         description=f"The freshness lies at most {duration(slo)} behind the table's clock.",
         required_resource_keys={table.resource_key},
     )
     def freshness_within_slo(context: AssetCheckExecutionContext) -> AssetCheckResult:
-        hudi = table.open(context)
-        promise, now = hudi.freshness(), hudi.now_ms()
-        metadata = {"freshness": iso(promise.freshness) or "null", "now": iso(now), "slo": duration(slo)}
-        return _result(find_beyond_slo(promise, now, slo), metadata, AssetCheckSeverity.WARN)
+        promise = table.open(context).freshness()
+        return slo_result(promise, promise.computed_at, slo)
 
     return freshness_within_slo
 
 
+def slo_result(promise: Freshness, now: int, slo: int, says: Mapping[str, str] | None = None) -> AssetCheckResult:
+    """`freshness_within_slo`. `says`: more for the reader."""
+    metadata: dict[str, Any] = {"freshness": iso(promise.freshness) or "none", "table_clock": iso(now)}
+    if promise.freshness is not None:
+        metadata["lag_seconds"] = (now - promise.freshness) / 1000
+    found = find_beyond_slo(promise, now, slo)
+    return _result(found, metadata | {"slo": duration(slo)} | dict(says or {}), AssetCheckSeverity.WARN)
+
+
+def unreadable_result(problem: Exception) -> AssetCheckResult:
+    """`freshness_within_slo` of a table that could not be looked at."""
+    return _result([f"no freshness can be stated: {problem}"], {}, AssetCheckSeverity.WARN)
+
+
 def published_freshness(instance: DagsterInstance, key: AssetKey) -> int | None:
     """The freshness (epoch ms) of the asset's last materialization; None when none was promised."""
-    value = latest_metadata(instance, key).get(FRESHNESS_METADATA)
-    return value if isinstance(value, int) else None
+    return told_ms(latest_metadata(instance, key), "freshness", old="freshness_ms")
 
 
 def _result(

@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from hudi_assets.assets import told_ms
 from hudi_assets.driver import Driver, Tick
 from hudi_assets.engine import HudiTable, duration, iso, problem_of
 from hudi_assets.flights import Batch, FlightStream
@@ -113,7 +114,9 @@ class Replay:
         entry = {name: compacted[name] for name in _RESULTS}
         entry |= {"freshness": promised["freshness"], "why": run.tags.get("hudi_assets/reason")}
         if self.oracle is not None:
-            outcome = self.oracle(open_table().read_optimized_files(), promised.get("freshness_ms"), batch.end_ms)
+            outcome = self.oracle(
+                open_table().read_optimized_files(), told_ms(promised, "freshness", old="freshness_ms"), batch.end_ms
+            )
             entry["violations"] = len(outcome.violations)
             self.summary.violations = (self.summary.violations or 0) + len(outcome.violations)
         self.summary.compactions.append(entry)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetExecutionContext, AssetsDefinition, Config, MaterializeResult, asset
 
 from hudi_assets import report
-from hudi_assets.assets import TableAssets, observe
+from hudi_assets.assets import TableAssets, observe, tag_run
 from hudi_assets.engine import Conflict, HudiAssetsError, InvalidInput, NothingToDo
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def housekeeping_asset(table: TableAssets) -> AssetsDefinition:
         group_name=table.name,
     )
     def housekeeping(context: AssetExecutionContext, config: HousekeepingConfig) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
+        tag_run(context, table)
         hudi = table.open(context)
         wanted = {
             "clean": _wanted(hudi, CLEAN, config.clean, table.external),

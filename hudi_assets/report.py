@@ -73,24 +73,40 @@ def column_schema(schema: pa.Schema) -> TableSchema:
 
 
 def stats_metadata(stats: Stats, now: int) -> Metadata:
-    """The RFC's metrics: the minimum event time over all log files, and what remains to be compacted."""
+    """The table in numbers: what remains to be compacted, what is, and the freshness."""
+    return {**remaining_metadata(stats), "base_files": stats.base_files, "base_bytes": stats.base_bytes} | (
+        promise_metadata(stats.freshness, now)
+    )
+
+
+def remaining_metadata(stats: Stats) -> Metadata:
+    """The RFC's metrics but the threshold: the minimum event time over all log files, and what is to be compacted."""
+    lowest = {} if stats.min_event_time is None else {"min_event_time_epoch_seconds": stats.min_event_time / 1000}
     return {
-        "min_event_time": iso(stats.min_event_time) or "none",
+        **lowest,
         "remaining_log_files": stats.remaining_log_files,
         "remaining_bytes": stats.remaining_bytes,
         "remaining_file_slices": stats.remaining_file_slices,
-        "base_files": stats.base_files,
-        "base_bytes": stats.base_bytes,
+    }
+
+
+def look_metadata(stats: Stats, now: int, pending: str | None) -> Metadata:
+    """What the sensor's tick saw. Dagster plots the numbers over time."""
+    return {
         **promise_metadata(stats.freshness, now),
+        **remaining_metadata(stats),
+        "pending_plan": pending or "none",
+        "last_commit": stats.last_commit or "none",
     }
 
 
 def promise_metadata(promise: Freshness, now: int) -> Metadata:
+    """The freshness, how far it lies behind the table's clock, and the compaction that it rests on."""
     found: Metadata = {
-        "freshness": iso(promise.freshness) or "null",
-        "threshold": iso(promise.threshold) or "null",
-        "instant": promise.instant or "none",
-        "computed_at": iso(promise.computed_at),
+        "freshness": iso(promise.freshness) or "none",
+        "threshold": iso(promise.threshold) or "none",
+        "last_compaction": promise.instant or "none",
+        "table_clock": iso(now),
     }
     if promise.bounds:
         found["bounded_by_commits"] = "; ".join(bound.words for bound in promise.bounds)
@@ -98,9 +114,7 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
         found["event_time_unit"] = f"{promise.unit.unit}, inferred: {promise.unit.evidence}"
     if promise.freshness is None:
         return found | {"reason": promise.reason or "unknown"}
-    lag = now - promise.freshness
-    # The numbers are what Dagster plots over time.
-    return found | {"freshness_ms": promise.freshness, "lag": duration(lag), "lag_seconds": lag / 1000}
+    return found | {"lag_seconds": (now - promise.freshness) / 1000}
 
 
 def plan_metadata(hudi: HudiTable, plan: Plan, data_latency: str | None = None) -> Metadata:

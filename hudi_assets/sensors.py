@@ -1,11 +1,10 @@
-"""The sensor: asks the engine whether a compaction is due, and asks Dagster for a run, or says why not.
+"""The sensor: reports how the table stands, and asks Dagster for a run where one is due, or says why not.
 
 It reads the timeline and event times, never starts Spark. An unexpected error of the engine fails the tick.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dagster import (
@@ -17,6 +16,7 @@ from dagster import (
     RunsFilter,
     SensorDefinition,
     SensorEvaluationContext,
+    SensorResult,
     SkipReason,
     define_asset_job,
     in_process_executor,
@@ -24,8 +24,22 @@ from dagster import (
 )
 
 from hudi_assets.assets import TableAssets, ours
+from hudi_assets.attempts import STATE_TAG, attempts_of, pause
 from hudi_assets.checks import published_freshness
-from hudi_assets.engine import Conflict, NoPlan, Plan, TriggerName, duration, iso
+from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
+from hudi_assets.looks import (
+    Reported,
+    Seen,
+    evaluations,
+    in_words,
+    observations,
+    report_failure,
+    report_now,
+    results,
+    see,
+    wall_ms,
+)
+from hudi_assets.presence import absence
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -39,9 +53,12 @@ _UNFINISHED = [
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 ]
-# After so many runs on the same state of the table, only one more an hour.
-_QUICK_ATTEMPTS = 3
-STATE_TAG = "hudi_assets/state"
+# Dagster keeps the pools of a run as tags in its storage.
+_POOL_TAG = ".dagster/pool/"
+# A backfill of the ingestion may have thousands of runs queued in the pool.
+_MOST_RUNS = 50
+# The assets that keep a table in order.
+MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
 
 
 @dataclass(frozen=True)
@@ -99,8 +116,9 @@ def decide(
     if pending is not None:
         return Compact(f"compaction {pending.instant} is planned and was not finished")
     fallen = published is not None and (freshness is None or freshness < published)
+    publish = _publish(freshness, published, now, slo)
     if isinstance(due, NoPlan):
-        return PublishFreshness(_fallen(freshness, published)) if fallen else Wait(due.reason)
+        return publish or Wait(due.reason)
     warning = due.query_time.warning if due.query_time else None
     if trigger is not TriggerName.EVENT_TIME or due.claims is None:
         return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}", warning)
@@ -111,9 +129,7 @@ def decide(
     moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
     if moved >= compact_every:
         return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}", warning)
-    if fallen:
-        return PublishFreshness(_fallen(freshness, published))
-    return Wait(
+    return publish or Wait(
         f"The threshold would move by {duration(moved)}, to {iso(due.threshold)}; "
         f"a compaction is due when it moves by {duration(compact_every)}."
     )
@@ -129,7 +145,7 @@ def or_recover(decision: Wait, leftovers: Sequence[str]) -> Wait | Recover:
 
 def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
     """Plan, execute, publish, check, clean: everything but the ingestion."""
-    keys = [table.key(name) for name in ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")]
+    keys = [table.key(name) for name in MAINTENANCE]
     return define_asset_job(
         f"{table.name}_compaction",
         selection=AssetSelection.assets(*keys),
@@ -139,7 +155,7 @@ def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
 
 
 def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") -> SensorDefinition:
-    """Requests a run of the job when the table's event times make one due."""
+    """Reports how the table stands, and requests a run of the job when its event times make one due."""
 
     @sensor(
         name=table.sensor_name,
@@ -147,37 +163,75 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         minimum_interval_seconds=table.sensor_interval,
         default_status=DefaultSensorStatus.RUNNING if table.sensor_running else DefaultSensorStatus.STOPPED,
         required_resource_keys={table.resource_key},
-        description="Asks for a compaction when event time has moved on, or late data broke the promise.",
+        description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
     )
-    def evaluate(context: SensorEvaluationContext) -> RunRequest | SkipReason:
-        if not getattr(context.resources, table.resource_key).exists():
-            return SkipReason(f"There is no table {table.name} yet.")
-        running = unfinished_run(context.instance, table)
-        if running:
-            return SkipReason(f"Run {running} is at work on {table.name}.")
-        hudi = table.open(context)
+    def evaluate(context: SensorEvaluationContext) -> SensorResult:
         try:
-            decision = _decide_for(hudi, context.instance, table)
+            return _tick(context, table)
         except Conflict as conflict:
-            return SkipReason(str(conflict))
-        if isinstance(decision, Wait):
-            return SkipReason(decision.why)
-        context.log.info(decision.why)
-        if isinstance(decision, Compact) and decision.warning is not None:
-            context.log.warning(decision.warning)
-        return _request(context.instance, table, hudi, decision)
+            # Another process is just changing what was read.
+            return SensorResult(skip_reason=str(conflict))
+        except Exception as problem:
+            report_failure(context.instance, table, problem, wall_ms())
+            raise
 
     return evaluate
 
 
+def _tick(context: SensorEvaluationContext, table: TableAssets) -> SensorResult:
+    """Look, report, and only then think of a run: what is stuck must not keep the table's state from being seen."""
+    instance, now = context.instance, wall_ms()
+    resource = getattr(context.resources, table.resource_key)
+    absent = absence(table, resource, instance)
+    if absent is not None:
+        return SensorResult(skip_reason=absent)
+    hudi = table.open(context)
+    seen = see(hudi)
+    running = unfinished_run(instance, table)
+    problem, request, why = seen.problem, None, ""
+    says: dict[str, str] = {}
+    if running is not None:
+        why = f"Run {running} is at work on {table.name}."
+    elif seen.look is not None:
+        decision = _decide_for(hudi, seen.look, instance, table)
+        if isinstance(decision, Wait):
+            why, problem = decision.why, _no_latency(hudi, decision)
+        else:
+            request, says = _request(context, table, seen, decision, now)
+            why = "; ".join([decision.why, *says.values()])
+    checks = evaluations(instance, table, results(table, hudi, seen, says), now, run_at_work=running is not None)
+    if problem is not None and running is None and not isinstance(problem, Conflict):
+        report_now(instance, checks)
+        raise problem
+    why = str(problem) if problem is not None and running is None else why
+    seen_before = Reported.of(context.cursor)
+    observed, reported = observations(table, seen, seen_before, now, says=says, before_run=request is not None)
+    return SensorResult(
+        run_requests=[request] if request else [],
+        skip_reason=None if request else SkipReason(why),
+        asset_events=[*observed, *checks],
+        cursor=reported.cursor(),
+    )
+
+
 def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
-    """A run of this table that is queued or running."""
+    """A run that maintains this table and is queued or running, whoever started it.
+
+    Those of the sensor and of the table's job have the table's tag. A run that was started by hand in the UI has not:
+    it is known by its pool, of which Dagster keeps a tag, and by what it makes. Ingestion is no maintenance.
+    """
     runs = instance.get_runs(RunsFilter(tags=table.run_tags, statuses=_UNFINISHED), limit=1)
-    return runs[0].run_id[:8] if runs else None
+    if runs:
+        return runs[0].run_id[:8]
+    maintained = {table.key(name) for name in MAINTENANCE}
+    by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=_UNFINISHED)
+    for run in instance.get_runs(by_pool, limit=_MOST_RUNS):
+        if not run.asset_selection or maintained & run.asset_selection:
+            return run.run_id[:8]
+    return None
 
 
-def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets) -> Decision:
-    seen = hudi.look()
+def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table: TableAssets) -> Decision:
     promise = seen.freshness
     settings = hudi.config.compaction
     found = decide(
@@ -196,27 +250,67 @@ def _decide_for(hudi: "HudiTable", instance: DagsterInstance, table: TableAssets
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
 
 
+def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
+    """A table that nobody gave a data latency waits for ever: that is a mistake, not a pause."""
+    settings = hudi.config.compaction
+    wants_one = settings.by_event_time or settings.due_by_event_time
+    if not wants_one or hudi.config.data_latency_ms is not None or hudi.config.data_latency_auto:
+        return None
+    return InvalidInput(
+        f"The sensor can never ask for a compaction: {decision.why}.",
+        where=hudi.path,
+        hint="In the table's block the field is `data_latency`, as `2h`, or `auto`. Or set `sensor.running: false`.",
+    )
+
+
 def _request(
-    instance: DagsterInstance, table: TableAssets, hudi: "HudiTable", decision: Compact | PublishFreshness | Recover
-) -> RunRequest:
-    """A run key fires once, so it names the state of the table and counts the runs that came of it so far."""
+    context: SensorEvaluationContext,
+    table: TableAssets,
+    seen: Seen,
+    decision: Compact | PublishFreshness | Recover,
+    now: int,
+) -> tuple[RunRequest | None, dict[str, str]]:
+    """The run, or for how long none is asked for, in words.
+
+    A run key fires once, so it names the state of the table and counts the runs that came of it so far.
+    """
+    instance = context.instance
     kind, only, config = "compact", None, None
+    state = f"{table.name}:{{}}:{seen.stats.last_commit}"
     if isinstance(decision, PublishFreshness):
-        kind, only = "freshness", "freshness"
+        kind = only = "freshness"
+        state += f":{published_freshness(instance, table.key('freshness'))}"
     elif isinstance(decision, Recover):
         kind, only = "recover", "housekeeping"
         step = "__".join(table.key(only).path)
         config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
-    state = f"{table.name}:{kind}:{hudi.stats().last_commit}"
-    attempts = instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))
-    run_key = f"{state}:{attempts}"
-    if attempts >= _QUICK_ATTEMPTS:
-        run_key = f"{state}:{datetime.now(UTC):%Y-%m-%dT%H}"
+    state = state.format(kind)
+    wait = pause(attempts_of(instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
+    if wait is not None:
+        words = f"{wait.in_vain} runs in a row came to nothing, the next one is asked for at {in_words(wait.until_ms)}"
+        return None, {"runs": words}
+    context.log.info(decision.why)
+    if isinstance(decision, Compact) and decision.warning is not None:
+        context.log.warning(decision.warning)
     return RunRequest(
-        run_key=run_key,
+        run_key=f"{state}:{instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))}",
         tags={**table.run_tags, STATE_TAG: state, "hudi_assets/reason": decision.why[:250]},
         asset_selection=[table.key(only)] if only else None,
         run_config=config,
+    ), {}
+
+
+def _publish(freshness: int | None, published: int | None, now: int, slo: int | None) -> PublishFreshness | None:
+    """Where what is published is too much, or stands still for most of the SLO while the table's own moves on."""
+    if published is None:
+        return None
+    if freshness is None or freshness < published:
+        return PublishFreshness(_fallen(freshness, published))
+    if slo is None or now - published <= slo - slo // 10 or freshness - published < slo // 10:
+        return None
+    return PublishFreshness(
+        f"the published freshness lies {duration(now - published)} behind the clock, the table's own "
+        f"{duration(now - freshness)}"
     )
 
 

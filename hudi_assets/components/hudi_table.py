@@ -23,12 +23,13 @@ from hudi_assets.assets import (
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
-from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, parse_latency
+from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, duration, parse_latency
 from hudi_assets.housekeeping import housekeeping_asset
 from hudi_assets.resources import Catalog, SparkResource, TableResource
 from hudi_assets.scaffolding import TableScaffolder
 from hudi_assets.sensors import compaction_job, event_time_trigger
 
+TRIGGER = "hoodie.compact.inline.trigger.strategy"
 # What a block uses unless it names resources of its project. One object each: all blocks share them.
 _SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
 _CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog()
@@ -54,7 +55,14 @@ class SourceModel(Model, Resolvable):
 class SensorModel(Model, Resolvable):
     name: str | None = None
     minimum_interval_seconds: int = 60
+    report_every: str = "5m"
+    """How often freshness, lag and sizes are reported while nothing calls for a reader, as `5m`."""
     running: bool = True
+
+    @field_validator("report_every")
+    @classmethod
+    def _is_a_duration(cls, text: str) -> str:
+        return _checked_duration("sensor.report_every", text)
 
 
 @scaffold_with(TableScaffolder)
@@ -107,10 +115,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     @classmethod
     def _is_a_latency(cls, text: str | None, info: ValidationInfo) -> str | None:
         if text is not None and not (info.field_name == "data_latency" and text == AUTO):
-            try:
-                parse_latency(text)
-            except HudiAssetsError as error:
-                raise ValueError(f"{info.field_name}: {error}") from error
+            _checked_duration(info.field_name or "", text)
         return text
 
     @field_validator("settings")
@@ -129,6 +134,24 @@ class HudiTableComponent(Component, Model, Resolvable):
     def _source_or_external(self) -> HudiTableComponent:
         if self.external == (self.source is not None):
             raise ValueError(f"table {self.name}: say either `source` or `external: true`")
+        return self
+
+    @model_validator(mode="after")
+    def _slo_can_be_kept(self) -> HudiTableComponent:
+        """Before a compaction it lies latency, `compact_every` and a tick behind the clock. `auto` is not judged."""
+        if self.freshness_slo is None or self.data_latency in (None, AUTO):
+            return self
+        # Another trigger than event time does not go by compact_every.
+        every = 0 if TRIGGER in self.settings else parse_latency(self.compact_every)
+        tick = 1000 * self.sensor.minimum_interval_seconds
+        least = parse_latency(self.data_latency or "") + every + tick
+        if least > parse_latency(self.freshness_slo):
+            raise ValueError(
+                f"table {self.name}: freshness_slo: {self.freshness_slo} can never be kept. The freshness comes to lie "
+                f"data_latency: {self.data_latency} + compact_every: {self.compact_every} + "
+                f"sensor.minimum_interval_seconds: {self.sensor.minimum_interval_seconds}, that is {duration(least)}, "
+                "behind the clock before a compaction is asked for. Raise freshness_slo, or lower compact_every."
+            )
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
@@ -174,6 +197,8 @@ class HudiTableComponent(Component, Model, Resolvable):
             sensor_name=self.sensor.name or f"{self.name}_event_time_trigger",
             sensor_interval=self.sensor.minimum_interval_seconds,
             sensor_running=self.sensor.running,
+            report_every_ms=parse_latency(self.sensor.report_every),
+            system_clock=self.clock == "system",
             external=self.external,
             spark_key=self.spark_resource or _SPARK_KEY,
             catalog_key=self.catalog_resource or _CATALOG_KEY,
@@ -198,6 +223,14 @@ class HudiTableComponent(Component, Model, Resolvable):
             buckets=self.buckets,
             clock=self.clock,
         )
+
+
+def _checked_duration(field: str, text: str) -> str:
+    try:
+        parse_latency(text)
+    except HudiAssetsError as error:
+        raise ValueError(f"{field}: {error}") from error
+    return text
 
 
 def _as_property(value: str | int | float | bool) -> str:

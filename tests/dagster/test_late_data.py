@@ -37,7 +37,7 @@ def test_late_data_fails_a_check_until_it_is_compacted(quick: Platform) -> None:
     quick.attributes = {"freshness_slo": "30h"}
     quick.ingest(0, 1, 2, 3, 4)
     assert checks(quick.compact())["no_late_records"] is True
-    promised = quick.metadata("freshness")["freshness_ms"]
+    promised = quick.metadata("freshness")["freshness"]
     quick.ingest(5)  # with a record of hour 2
     late = quick.table().stats().last_commit
     for _ in range(2):  # also when it looks again: what it had promised before does not go out of mind
@@ -49,7 +49,7 @@ def test_late_data_fails_a_check_until_it_is_compacted(quick: Platform) -> None:
         assert ".log." in found
         assert checks(result)["ro_complete_below_freshness"] is True
     assert quick.metadata("freshness")[PROMISED] == promised
-    assert quick.metadata("freshness")["freshness_ms"] == ms(2) - 1
+    assert quick.metadata("freshness")["freshness"] == iso(ms(2) - 1)
     assert checks(quick.compact())["no_late_records"] is True
 
 
@@ -65,7 +65,7 @@ class _Instance:
     """Knows one materialization."""
 
     def __init__(self, promised: int | None, instant: str) -> None:
-        self._metadata = {PROMISED: promised, "instant": instant}
+        self._metadata = {"promised_ms": promised, "instant": instant}  # as events of earlier days have it
 
     def get_latest_materialization_event(self, key: AssetKey) -> Any:
         class Value:

@@ -40,6 +40,8 @@ NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
+TICKS = ("tests/dagster/test_looks.py",)
+ATTEMPTED = ("tests/dagster/test_attempts.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 METRICS = ("tests/cli/test_metrics.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
@@ -1584,6 +1586,83 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        stats = stats_of(state)\n",
         "        stats = stats_of(self.state())\n",
         LOOKS,
+    ),
+    Breakage(
+        "while a run is at work no look is reported",
+        "hudi_assets/sensors.py",
+        "asset_events=[*observed, *checks],",
+        "asset_events=[] if running else [*observed, *checks],",
+        TICKS,
+    ),
+    Breakage(
+        "a table whose path is mistyped looks as if all were well",
+        "hudi_assets/presence.py",
+        "    if table.external:",
+        "    if False:",
+        TICKS,
+    ),
+    Breakage(
+        "a table without a data latency waits for ever",
+        "hudi_assets/sensors.py",
+        "why, problem = decision.why, _no_latency(hudi, decision)",
+        "why = decision.why",
+        TICKS,
+    ),
+    Breakage(
+        "what keeps from planning keeps the freshness from being seen",
+        "hudi_assets/looks.py",
+        "        stats = hudi.stats()\n",
+        "        raise problem\n",
+        TICKS,
+    ),
+    Breakage(
+        "every tick writes an event",
+        "hudi_assets/looks.py",
+        "    return max(wall_ms - last.at, seen.now_ms - last.clock) >= table.report_every_ms\n",
+        "    return True\n",
+        TICKS,
+    ),
+    Breakage(
+        "a promise of an event of earlier days is not read",
+        "hudi_assets/assets.py",
+        "    if isinstance(number, int):\n",
+        "    if False:\n",
+        TICKS,
+    ),
+    Breakage(
+        "a commit makes failed runs forgotten",
+        "hudi_assets/attempts.py",
+        "        if succeeded or STATE_TAG in run.tags:\n",
+        "        if succeeded or run.tags.get(STATE_TAG) == state:\n",
+        ATTEMPTED,
+    ),
+    Breakage(
+        "runs that come to nothing are asked for as often as others",
+        "hudi_assets/attempts.py",
+        "    return Pause(len(in_vain), until) if now_ms < until else None\n",
+        "    return None\n",
+        ATTEMPTED,
+    ),
+    Breakage(
+        "a run that was started by hand is not seen",
+        "hudi_assets/sensors.py",
+        "        if not run.asset_selection or maintained & run.asset_selection:\n",
+        "        if False:\n",
+        ATTEMPTED,
+    ),
+    Breakage(
+        "a published freshness stands still on a quiet table",
+        "hudi_assets/sensors.py",
+        " or freshness - published < slo // 10:",
+        " or True:",
+        ATTEMPTED,
+    ),
+    Breakage(
+        "an SLO that can never be kept is taken",
+        "hudi_assets/components.py",
+        "        if least > parse_latency(self.freshness_slo):\n",
+        "        if False:\n",
+        ("tests/dagster/test_limits.py",),
     ),
     # -- what a table tells about itself
     Breakage(

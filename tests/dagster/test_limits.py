@@ -1,0 +1,68 @@
+"""What a block cannot mean is refused when it loads, in words that name the fields."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from dagster import AssetKey, FreshnessPolicy
+from pydantic import ValidationError
+
+from tests.dagster.conftest import Platform
+
+
+def test_an_slo_that_can_never_be_kept_is_refused(quick: Platform) -> None:
+    quick.attributes = {"data_latency": "2h", "compact_every": "10h", "freshness_slo": "1h"}
+    with pytest.raises(ValidationError) as error:
+        quick.component()
+    words = str(error.value)
+    for field in ("freshness_slo: 1h", "data_latency: 2h", "compact_every: 10h", "sensor.minimum_interval_seconds: 60"):
+        assert field in words
+    assert "12 h 1 min" in words
+    quick.attributes = {**quick.attributes, "freshness_slo": "12h"}
+    with pytest.raises(ValidationError):  # it forgets the tick
+        quick.component()
+    quick.attributes = {**quick.attributes, "freshness_slo": "721m"}
+    quick.component()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"data_latency": "auto"},
+        {"data_latency": None},
+        {"settings": {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}},
+        {"freshness_slo": None},
+    ],
+)
+def test_what_cannot_be_judged_is_not(quick: Platform, given: dict[str, Any]) -> None:
+    quick.attributes = {"data_latency": "30m", "compact_every": "10h", "freshness_slo": "1h", **given}
+    quick.component()
+
+
+def test_the_pace_of_reports_is_a_duration(quick: Platform) -> None:
+    quick.attributes = {"sensor": {"report_every": "often"}}
+    with pytest.raises(ValidationError, match=r"sensor\.report_every: .*often"):
+        quick.component()
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({"clock": "system"}, timedelta(hours=12)),
+        ({"clock": "commit"}, None),
+        ({"clock": "system", "freshness_slo": None}, None),
+    ],
+)
+def test_the_freshness_goes_stale_by_dagsters_own_word(
+    quick: Platform, given: dict[str, Any], window: timedelta | None
+) -> None:
+    quick.attributes = given
+    policies = {
+        spec.key: spec.freshness_policy
+        for spec in quick.definitions().resolve_all_asset_specs()
+        if spec.freshness_policy
+    }
+    expected = {AssetKey(["events", "freshness"]): FreshnessPolicy.time_window(window)} if window else {}
+    assert policies == expected
