@@ -1723,6 +1723,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         METRICS,
     ),
     Breakage(
+        "a lag is no alert where it is beyond the SLO",
+        "hudi_assets/monitoring/alerts.yml",
+        "hudi_assets_freshness_lag_seconds > hudi_assets_freshness_slo_seconds",
+        "hudi_assets_freshness_lag_seconds > 2 * hudi_assets_freshness_slo_seconds",
+        ("tests/cli/test_prometheus.py",),
+    ),
+    Breakage(
         "numbers stand still while a look hangs",
         "hudi_assets/monitoring/watch.py",
         "replace(one, metrics=None) if self._clock() - one.looked_at > most else one",
