@@ -7,7 +7,9 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dagster import Definitions, load_from_defs_folder
+from dagster import AssetKey, DagsterInstance, Definitions, ResourceDefinition, load_from_defs_folder
+
+from tests.dagster.conftest import FileCatalog, InProcess
 
 _PYPROJECT = """[project]
 name = "{name}"
@@ -50,3 +52,26 @@ class DefsProject:
             sys.path.remove(str(self.root))
             for module in [one for one in sys.modules if one.split(".")[0] == self.name]:
                 del sys.modules[module]
+
+
+def compacted(definitions: Definitions, instance: DagsterInstance, name: str, home: Path) -> bool:
+    """Plan, execute and publish in this process."""
+    (home / "home").mkdir(exist_ok=True)
+    quick = {
+        "hudi_spark": ResourceDefinition.hardcoded_resource(type("S", (), {"spark_session": InProcess()})()),
+        "hudi_catalog": FileCatalog(file=str(home / "catalog.json")),
+    }
+    replaced = Definitions(
+        assets=definitions.assets,
+        asset_checks=definitions.asset_checks,
+        resources={**(definitions.resources or {}), **quick},
+    )
+    keys = [AssetKey([name, asset]) for asset in ("compaction_plan", "ro_snapshot", "freshness")]
+    job = replaced.resolve_implicit_global_asset_job_def()
+    done = job.execute_in_process(instance=instance, asset_selection=keys, raise_on_error=False)
+    assert done.success, [event.event_specific_data for event in done.all_events if event.is_step_failure]
+    return [key.path[-1] for e in done.get_asset_materialization_events() if (key := e.asset_key)] == [
+        "compaction_plan",
+        "ro_snapshot",
+        "freshness",
+    ]

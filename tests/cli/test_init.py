@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
-from dagster import AssetKey, DagsterInstance, Definitions, ResourceDefinition, build_sensor_context
+from dagster import DagsterInstance, Definitions, build_sensor_context
 from dagster import RunRequest as Request
 
 from hudi_assets.blocks import Wishes, block_of, identifier, nice
@@ -22,8 +22,7 @@ from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable, parse_latency
 from hudi_assets.engine.model.profile import SeenCleaner, SeenService
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, WRONG_USE, Answer, contents
-from tests.dagster.conftest import FileCatalog, InProcess
-from tests.defs_project import DefsProject
+from tests.defs_project import DefsProject, compacted
 from tests.local_session import LocalSession, install
 from tests.others_table import leave_to_others
 
@@ -109,29 +108,6 @@ def tick(definitions: Definitions, instance: DagsterInstance, name: str) -> Any:
     )
     found = sensor.evaluate_tick(context)
     return found.run_requests[0] if found.run_requests else found.skip_message
-
-
-def compacted(definitions: Definitions, instance: DagsterInstance, name: str, home: Path) -> bool:
-    """Plan, execute and publish in this process."""
-    (home / "home").mkdir(exist_ok=True)
-    quick = {
-        "hudi_spark": ResourceDefinition.hardcoded_resource(type("S", (), {"spark_session": InProcess()})()),
-        "hudi_catalog": FileCatalog(file=str(home / "catalog.json")),
-    }
-    replaced = Definitions(
-        assets=definitions.assets,
-        asset_checks=definitions.asset_checks,
-        resources={**(definitions.resources or {}), **quick},
-    )
-    keys = [AssetKey([name, asset]) for asset in ("compaction_plan", "ro_snapshot", "freshness")]
-    job = replaced.resolve_implicit_global_asset_job_def()
-    done = job.execute_in_process(instance=instance, asset_selection=keys, raise_on_error=False)
-    assert done.success, [event.event_specific_data for event in done.all_events if event.is_step_failure]
-    return [key.path[-1] for e in done.get_asset_materialization_events() if (key := e.asset_key)] == [
-        "compaction_plan",
-        "ro_snapshot",
-        "freshness",
-    ]
 
 
 def test_integers_are_written_with_their_unit(run: Run, session: LocalSession, tmp_path: Path) -> None:
