@@ -49,10 +49,11 @@ def metrics(
     settings: SettingsOption = None,
     log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = LogFormat.TEXT,
     rules: Annotated[bool, typer.Option("--rules", help="Print alert rules for Prometheus, and end.")] = False,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, and end.")] = False,
 ) -> None:
     """Tables as metrics for Prometheus. Without --listen and --textfile: once, on stdout; exit code 1 if one fails."""
-    if rules:
-        print(_shipped("alerts.yml"), end="")
+    if rules or dashboard:
+        print(_shipped("alerts.yml" if rules else "dashboard.json"), end="")
         return
     if once and (listen is not None or textfile is None):
         raise InvalidInput("--once goes with --textfile alone.")

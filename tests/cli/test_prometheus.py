@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -47,8 +48,8 @@ scrape_configs:
 """
 
 
-def names_in(expression: str) -> set[str]:
-    return set(re.findall(r"\bhudi_assets_\w+", expression))
+def names_in(text: str) -> set[str]:
+    return set(re.findall(r"\bhudi_assets_\w+", text))
 
 
 def rules() -> list[dict[str, Any]]:
@@ -63,19 +64,58 @@ def test_rules_name_only_metrics_that_there_are() -> None:
         assert rule["annotations"].keys() == {"summary", "description"}
 
 
-def test_each_alert_is_in_the_guide_and_has_a_case() -> None:
-    alerts = {rule["alert"] for rule in rules()}
-    guide = (Path(__file__).resolve().parents[2] / "docs/how-to/monitor.md").read_text("utf-8")
-    assert set(re.findall(r"^\| `(HudiAssets\w+)`", guide, re.MULTILINE)) == alerts
+def test_each_alert_has_a_case() -> None:
     cases = yaml.safe_load(CASES.read_text("utf-8").replace("[RULES]", "[]"))["tests"]
     fires = {one["alertname"] for case in cases for one in case["alert_rule_test"] if one["exp_alerts"]}
-    assert fires == alerts
+    assert fires == {rule["alert"] for rule in rules()}
 
 
-def test_each_metric_is_in_the_guide() -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs/how-to/monitor.md").read_text("utf-8")
-    (table,) = re.findall(r"^\| metric \|.*?\n\n", guide, re.MULTILINE | re.DOTALL)
-    assert names_in(table) == NAMES
+# -- the dashboard --------------------------------------------------------------------------------
+
+
+def dashboard() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RULES.parent / "dashboard.json").read_text("utf-8"))
+    return found
+
+
+def expressions() -> list[str]:
+    """Of every panel, with the variable as Grafana fills it in for all tables."""
+    targets = [target for panel in dashboard()["panels"] for target in panel["targets"]]
+    return [target["expr"].replace("$table", ".*") for target in targets]
+
+
+def test_the_dashboard_is_printed(run: Callable[..., Answer]) -> None:
+    assert json.loads(run("metrics", "--dashboard").out) == dashboard()
+
+
+def test_the_dashboard_names_only_metrics_that_there_are_and_its_own_variables() -> None:
+    body = dashboard()
+    known = {variable["name"] for variable in body["templating"]["list"]}
+    assert known == {"datasource", "table"}
+    for expression in expressions():
+        assert names_in(expression)
+        assert names_in(expression) <= NAMES, expression
+    assert names_in(json.dumps(body["templating"])) <= NAMES
+    assert set(re.findall(r"\$\{?([a-z]+)", json.dumps(body))) <= known
+
+
+def test_the_dashboards_panels_lie_side_by_side() -> None:
+    panels = dashboard()["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken: set[tuple[int, int]] = set()
+    for place in (panel["gridPos"] for panel in panels):
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken
+        taken |= cells
+    assert all(panel["datasource"]["uid"] == "${datasource}" for panel in panels)
+
+
+# -- the rules ------------------------------------------------------------------------------------
 
 
 @_PROMTOOL
@@ -211,6 +251,11 @@ def test_an_alert_fires_when_a_table_falls_behind_its_slo(
     with watched(table, tmp_path) as (prometheus, log):
         assert until(lambda: prometheus.value("hudi_assets_up"), log) == 1
         assert until(lambda: prometheus.value("hudi_assets_remaining_log_files"), log) == 1
+        for expression in expressions():
+            prometheus.get("query", query=expression)  # which refuses one that does not parse
+        assert prometheus.value(expressions()[4]) is not None  # the lag
+        with pytest.raises(urllib.error.HTTPError):
+            prometheus.get("query", query="count(hudi_assets_up{")
         time.sleep(4)
         assert "HudiAssetsFreshnessBeyondSlo" not in prometheus.firing()
         write(table, session, 3600)  # late: the freshness falls back by an hour
