@@ -45,6 +45,16 @@ class LocalSession:
     def frame(self, table: pa.Table) -> Frame:
         return Frame(table)
 
+    def range(
+        self,
+        start: int,
+        end: int | None = None,
+        step: int = 1,
+        numPartitions: int | None = None,  # noqa: N803
+    ) -> Frame:
+        first, last = (0, start) if end is None else (start, end)
+        return Frame(pa.table({"id": pa.array(range(first, last, step), pa.int64())}))
+
     def rows(self, rows: Sequence[dict[str, Any]], schema: pa.Schema) -> Frame:
         return Frame(pa.Table.from_pylist(list(rows), schema))
 

@@ -18,7 +18,7 @@ def others(path: Path, session: LocalSession, *batches: list[Any], type_: pa.Dat
     table = HudiTable.create(str(path), schema, record_key=["id"], ordering_field="id", buckets=1)
     for values in batches:
         rows = [{"id": n, "ts": value} for n, value in enumerate(values)]
-        table.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
+        table.upsert(session, session.rows(rows, schema))
     leave_to_others(path)
 
 

@@ -55,13 +55,13 @@ class Life:
         ]
         at = datetime.fromtimestamp(self.number + 3, UTC)
         frame = self.session.rows(rows, SCHEMA)
-        return self.table.upsert(self.session, frame, clock_time=at, batch_id=batch).instant or ""  # type: ignore[arg-type]
+        return self.table.upsert(self.session, frame, clock_time=at, batch_id=batch).instant or ""
 
     def compact(self, number: int | None = None) -> str:
         """Compact what upserts up to a number wrote (all)."""
         plan = self.table.plan_compaction(threshold=(self.number if number is None else number) * 1000 + 500)
         assert isinstance(plan, Plan), plan
-        self.table.execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        self.table.execute_compaction(self.session, plan.instant)
         return plan.instant
 
     def turns(self, count: int, carried: int = 1) -> None:
@@ -72,7 +72,7 @@ class Life:
                 self.compact(self.number - carried)
 
     def snapshot(self) -> list[tuple[object, ...]]:
-        rows = self.table.snapshot(self.session).rows()  # type: ignore
+        rows = self.table.snapshot(self.session).rows()
         return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)
 
     def files(self) -> set[str]:

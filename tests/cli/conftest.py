@@ -70,7 +70,7 @@ def commit(session: LocalSession, table: HudiTable, hour: int, ids: range) -> st
     """One delta commit of a row per id, with event times in the hour after START; its instant."""
     first = int((START + timedelta(hours=hour)).timestamp() * 1000)
     rows = [{"id": f"k{i}", "ts": first + i * 1000, "amount": float(i), "note": f'say "{i}", {hour}'} for i in ids]
-    instant = table.upsert(session, session.rows(rows, SCHEMA)).instant  # type: ignore[arg-type]
+    instant = table.upsert(session, session.rows(rows, SCHEMA)).instant
     assert instant is not None
     return instant
 

@@ -107,7 +107,7 @@ def test_without_java_what_needs_spark_says_so_and_the_rest_works(
 def test_workers_of_a_local_session_are_this_python(monkeypatch: pytest.MonkeyPatch, master: str, python: str) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/theirs")
     context = SimpleNamespace(master=master, pythonExec="/theirs")
-    use_this_python(SimpleNamespace(sparkContext=context))  # type: ignore[arg-type]
+    use_this_python(SimpleNamespace(sparkContext=context))
     assert context.pythonExec == python
 
 

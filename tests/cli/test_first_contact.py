@@ -31,7 +31,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> LocalSession:
 def compacted(table: Path, session: LocalSession) -> Path:
     """All log files are compacted; no event-time column and no data latency are stated."""
     hudi = HudiTable.open(str(table))
-    hudi.compact(session, threshold=hudi.now_ms())  # type: ignore[arg-type]
+    hudi.compact(session, threshold=hudi.now_ms())
     for key in (COLUMN, LATENCY):
         set_property(table, key, None)
     return table

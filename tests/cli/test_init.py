@@ -44,7 +44,7 @@ def made(path: Path, session: LocalSession, *, version: int = 9, schema: pa.Sche
     start = int(time.time()) - 3600
     for commit in range(2):
         rows = [_row(number, start + 30 * commit + number, schema) for number in range(3)]
-        table.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
+        table.upsert(session, session.rows(rows, schema))
     if version == 6:
         leave_to_others(path)
     return table
@@ -75,7 +75,7 @@ def test_the_block_of_a_table_loads_and_its_first_tick_asks_for_a_compaction(
     table = made(tmp_path / "payments", session)
     now = int(time.time()) - 1
     prompt = [_row(number, now, SCHEMA) for number in range(700)]
-    table.upsert(session, session.rows(prompt, SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(prompt, SCHEMA))
     without(tmp_path / "payments", "hoodie.payload.event.time.field", "hudi_assets.")
     before = contents(tmp_path / "payments")
     project = DefsProject(tmp_path / "project").made()
@@ -114,7 +114,7 @@ def test_integers_are_written_with_their_unit(run: Run, session: LocalSession, t
     schema = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
     table = HudiTable.create(str(tmp_path / "t"), schema, record_key=["id"], ordering_field="ts", buckets=1)
     rows = [{"id": 1, "ts": int(time.time() * 1e6) - 7_000_000}]
-    table.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, schema))
     leave_to_others(tmp_path / "t")
     without(tmp_path / "t", "hoodie.payload.event.time.field")
     assert run("init", tmp_path / "t", "--out", tmp_path / "defs", "--writers", "stopped").code == DONE

@@ -49,13 +49,13 @@ def aged(tmp_path: Path, session: LocalSession) -> Aged:
         commits.append(commit(session, table, hour, range(10)))
         plan = table.plan_compaction(threshold=f"2024-05-01T{hour:02}:30:00Z")
         assert isinstance(plan, Plan)
-        compactions.append(table.execute_compaction(session, plan.instant).instant)  # type: ignore[arg-type]
+        compactions.append(table.execute_compaction(session, plan.instant).instant)
     return Aged(tmp_path / "aged", tuple(commits), tuple(compactions))
 
 
 def _times(aged: Aged, session: LocalSession) -> set[str]:
     """The hours whose rows the snapshot holds."""
-    rows = aged.open().snapshot(session).rows()  # type: ignore[arg-type,operator]
+    rows = aged.open().snapshot(session).rows()
     return {row["note"].rsplit(" ", 1)[1] for row in rows}
 
 

@@ -24,7 +24,7 @@ def put(table: HudiTable, session: LocalSession, *rows: tuple[int, float, str]) 
     """Rows of (key, hours after START, partition) as one delta commit."""
     first = int(START.timestamp() * 1000)
     frame = session.rows([{"id": k, "ts": first + round(h * 3_600_000), "p": p} for k, h, p in rows], SCHEMA)
-    table.upsert(session, frame)  # type: ignore[arg-type]
+    table.upsert(session, frame)
 
 
 def files(table: HudiTable) -> dict[str, bytes]:
@@ -149,7 +149,7 @@ def test_an_error_on_the_way_keeps_what_was_done(
         calls.append(instant)
         if len(calls) == 2:
             raise Conflict("Another process holds the table's execute lock: it has just taken it.")
-        return real(self, spark, instant)  # type: ignore[arg-type]
+        return real(self, spark, instant)
 
     monkeypatch.setattr(HudiTable, "execute_compaction", once)
     answer = run("compact", table.path, "--threshold", SPLIT, *LIVE, "--json")
@@ -172,7 +172,7 @@ def test_records_that_come_late_meanwhile_do_not_keep_it_going(session: LocalSes
         put(table, session, (len(rounds) + 10, 12, "b"))
         put(table, session, (len(rounds) + 20, 0, "a"))
 
-    found = table.compact(session, threshold=SPLIT, on_done=late)  # type: ignore[arg-type]
+    found = table.compact(session, threshold=SPLIT, on_done=late)
     assert isinstance(found, CompactionSeries)
     assert len(found.compactions) == len(rounds) <= 2
     assert found.in_the_way is None or "late" in found.in_the_way
@@ -180,11 +180,11 @@ def test_records_that_come_late_meanwhile_do_not_keep_it_going(session: LocalSes
 
 def test_from_python(session: LocalSession, series: HudiTable) -> None:
     seen: list[str] = []
-    found = series.compact(session, threshold=SPLIT, on_plan=lambda plan: seen.append(plan.instant))  # type: ignore[arg-type]
+    found = series.compact(session, threshold=SPLIT, on_plan=lambda plan: seen.append(plan.instant))
     assert isinstance(found, CompactionSeries)
     assert [one.instant for one in found.compactions] == seen
     assert (iso(found.threshold), found.in_the_way) == (SPLIT, None)
-    assert isinstance(series.compact(session, threshold=SPLIT), NoPlan)  # type: ignore[arg-type]
+    assert isinstance(series.compact(session, threshold=SPLIT), NoPlan)
 
 
 # -- the time that running queries have -----------------------------------------------------------

@@ -43,7 +43,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
 def answers(table: HudiTable, instants: list[str]) -> Answers:
     """Every query there is: snapshot, read-optimized, as of instants, all commits; freshness; batches."""
     found = {"snapshot": _rows(table.snapshot_tasks())}
-    found["read_optimized"] = tuple(sorted(Path(f).name for f in table.read_optimized_files()))  # type: ignore[assignment]
+    found["read_optimized"] = tuple(sorted(Path(f).name for f in table.read_optimized_files()))
     for instant in instants:
         found[f"as of {instant}"] = _rows(table.time_travel_tasks(instant))
     found["incremental"] = _rows(table.incremental_tasks(instants[0]))

@@ -115,7 +115,7 @@ def test_writes(session: Any, path: Path, tasks: Tasks) -> None:
     table = HudiTable.open(str(path))
     write(table, session, 2, 9_600)
     check_late(table, session, tasks)
-    table.delete(session, Frame(batch(0, 9_900).table.select(["id", "ts"])), clock_time=at(12_000))  # type: ignore[arg-type]
+    table.delete(session, Frame(batch(0, 9_900).table.select(["id", "ts"])), clock_time=at(12_000))
     check_late(table, session, tasks)
 
 

@@ -67,7 +67,7 @@ def test_a_write_is_noticed_once_its_heartbeat_is_cold(path: Path, tmp_path: Pat
     rows = session.rows([{"id": 1, "ts": 9_900, "v": 1}], SCHEMA)
 
     def write(table: HudiTable) -> object:
-        return table.upsert(session, rows, clock_time=at(12_000))  # type: ignore[arg-type]
+        return table.upsert(session, rows, clock_time=at(12_000))
 
     noticed = 0
     for folder, died in faults(path, tmp_path, write):

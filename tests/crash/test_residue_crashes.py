@@ -23,11 +23,11 @@ def path(request: pytest.FixtureRequest, session: LocalSession, tmp_path: Path) 
 
     def upsert(*rows: Row) -> None:
         values = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
-        table.upsert(session, session.rows(values, SCHEMA), clock_time=at(100_000))  # type: ignore[arg-type]
+        table.upsert(session, session.rows(values, SCHEMA), clock_time=at(100_000))
 
     upsert(*[(i, 1_000 + i, i) for i in range(8)], (0, 5_000, 10), (1, 5_000, 11))
     deletes = pa.table({"id": [2, 3, 4, 5], "ts": [9_000, 9_000, 1_500, 1_500]})
-    table.delete(session, session.frame(deletes), clock_time=at(100_000))  # type: ignore[arg-type]
+    table.delete(session, session.frame(deletes), clock_time=at(100_000))
     upsert((2, 8_000, 20), (3, 8_000, 21), (6, 8_000, 22), (7, 8_000, 23))
     return path
 
@@ -50,7 +50,7 @@ def test_execute(session: LocalSession, path: Path, tmp_path: Path) -> None:
     plan = planned(table)
 
     def execute(victim: HudiTable) -> object:
-        return victim.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        return victim.execute_compaction(session, plan.instant)
 
     reference = HudiTable.open(str(shutil.copytree(path, tmp_path / "reference")))
     execute(reference)
@@ -81,6 +81,6 @@ def test_a_torn_residue_log_of_an_attempt_before_is_replaced(session: LocalSessi
     stray.write_bytes(b"half a block of a dead attempt")
     assert snapshot(HudiTable.open(str(path))) == before
     assert HudiTable.open(str(path)).freshness() == table.freshness()
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert snapshot(table) == before
     no_strays(table)

@@ -46,7 +46,7 @@ def test_hudi_reads_and_goes_on(beside: Beside) -> None:
     hudi, path = beside.hudi, beside.path
     table = Shape(options={"table_version": beside.version}).create(path)
     twice = pa.concat_tables([rows(range(12), lambda n: n, 0), rows([3], lambda n: 1, 1)])
-    done = table.bulk_insert(beside.session, frame(twice))  # type: ignore[arg-type]
+    done = table.bulk_insert(beside.session, frame(twice))
     assert done.instant is not None
     loaded = ours(table.read_optimized_tasks())
     first = rows(range(12), lambda n: n, 0).to_pylist()
@@ -65,7 +65,7 @@ def test_hudi_reads_and_goes_on(beside: Beside) -> None:
     same(upserted, by_key(hudi.read(path, "snapshot")), "Hudi's upsert into our base files")
     same(loaded, by_key(hudi.read(path, "read_optimized")), "the read-optimized view beside Hudi's log files")
     plan = table.plan_compaction(threshold=START + 10**9)
-    table.execute_compaction(beside.session, plan.instant)  # type: ignore[arg-type, union-attr]
+    table.execute_compaction(beside.session, plan.instant)  # type: ignore[union-attr]
     same(upserted, by_key(hudi.read(path, "read_optimized")), "our compaction")
     hudi.write(path, rows([2, 13], lambda n: 60 + n, 2), options)
     hudi.compaction(path, "run")

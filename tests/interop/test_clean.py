@@ -148,8 +148,8 @@ def same(tale_or_path: Tale | Path, hudi: Hudi, session: LocalSession, step: str
     """Assert that Hudi's snapshot and read-optimized views are ours; the snapshot."""
     path = tale_or_path if isinstance(tale_or_path, Path) else tale_or_path.path
     table = HudiTable.open(str(path))
-    snapshot = by_key(table.snapshot(session).toArrow())  # type: ignore[arg-type]
-    for view, ours in (("snapshot", snapshot), ("read_optimized", by_key(table.read_optimized(session).toArrow()))):  # type: ignore[arg-type]
+    snapshot = by_key(table.snapshot(session).toArrow())
+    for view, ours in (("snapshot", snapshot), ("read_optimized", by_key(table.read_optimized(session).toArrow()))):
         unlike = differences(ours, by_key(hudi.read(path, view)))
         assert not unlike, f"{step}: Hudi {hudi.release}'s {view} is not ours:\n" + "\n".join(unlike)
     return snapshot
@@ -208,7 +208,7 @@ def test_hudi_reads_and_goes_on_after_ours(
     saved = tale.table.savepoint(comment="interop", user="us")
     same(tale, hudi, session, "after our clean and savepoint")
     for instant in (i for i in _writes(tale.table) if i >= cleaned.earliest_retained):
-        ours = by_key(tale.table.time_travel(session, instant).toArrow())  # type: ignore[arg-type]
+        ours = by_key(tale.table.time_travel(session, instant).toArrow())
         assert not differences(ours, by_key(hudi.read(path, "time_travel", as_of=instant))), instant
     assert [row["savepoint_time"] for row in call(hudi, path, "show_savepoints")] == [saved]
 
@@ -257,12 +257,12 @@ def test_hudi_finishes_our_pending_clean(tale: Tale, hudi_0_15: Hudi, session: L
 def test_hudis_savepoint_protects_from_our_clean(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     tale.life(2)
     saved = _writes(tale.table)[-1]
-    expected = by_key(tale.table.snapshot(session).toArrow())  # type: ignore[arg-type]
+    expected = by_key(tale.table.snapshot(session).toArrow())
     call(hudi_0_15, tale.path, "create_savepoint", f"commit_time=>'{saved}', user=>'they', comments=>'c'")
     assert tale.table.savepoints() == (saved,)
     tale.life(6)
     assert isinstance(tale.table.clean(retained=1), CleanResult)
-    assert by_key(tale.table.time_travel(session, saved).toArrow()) == expected  # type: ignore[arg-type]
+    assert by_key(tale.table.time_travel(session, saved).toArrow()) == expected
     # Hudi itself takes our clean's word for what is left, savepoint or not.
     with pytest.raises(HudiError, match="Cleaner cleaned up the timestamp"):
         hudi_0_15.read(tale.path, "time_travel", as_of=saved)
@@ -272,7 +272,7 @@ def test_hudis_savepoint_protects_from_our_clean(tale: Tale, hudi_0_15: Hudi, se
 def test_hudi_rolls_back_to_our_savepoint(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     tale.life(3)
     saved = tale.table.savepoint()
-    expected = by_key(tale.table.snapshot(session).toArrow())  # type: ignore[arg-type]
+    expected = by_key(tale.table.snapshot(session).toArrow())
     tale.life(3)
     tale.table.clean(retained=1)
     call(hudi_0_15, tale.path, "rollback_to_savepoint", f"instant_time=>'{saved}'")
@@ -300,7 +300,7 @@ def test_hudi_reads_our_archive_and_archives_after_it(
     result = tale.table.archive()
     assert isinstance(result, ArchiveResult)
     before = same(tale, hudi, session, "after our archiving")
-    assert before == by_key(HudiTable.open(str(whole)).snapshot(session).toArrow())  # type: ignore[arg-type]
+    assert before == by_key(HudiTable.open(str(whole)).snapshot(session).toArrow())
     shown = {row["commit_time"] for row in call(hudi, tale.path, "show_archived_commits", f"limit=>100, {EVER}")}
     assert shown == set(result.instants)
 

@@ -62,7 +62,7 @@ def table(session: LocalSession, path: Path) -> HudiTable:
     HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, name="t")
     table = HudiTable.open(str(path), settings={WRITERS: "locked", TABLE_SERVICES: "ours", INTERVAL: "1000"})
     for ts in (1_000, 50_000):
-        table.upsert(session, session.rows([{"id": f"k{n}", "ts": ts + n, "v": ts} for n in range(4)], SCHEMA))  # type: ignore[arg-type]
+        table.upsert(session, session.rows([{"id": f"k{n}", "ts": ts + n, "v": ts} for n in range(4)], SCHEMA))
     return table
 
 
@@ -199,7 +199,7 @@ def test_java_of_an_earlier_instant_cannot_commit_beside_a_new_plan(
         table._table.publisher.wait_for(plan.instant)
         _publish(table, plan, guard)
     assert "Cannot resolve conflicts" in str(future.exception())
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert rows_of(table) == before
 
 
@@ -215,11 +215,11 @@ def test_java_of_a_later_instant_that_has_not_seen_the_plan_loses_nothing(
     assert future.exception() is None
     assert rows_of(table)["k1"] == (90_000, 90_000)
     with pytest.raises(Conflict, match="landed in the old slice"):
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
     table.unschedule(plan.instant)
     again = table.plan_compaction(threshold=20_000)
     assert isinstance(again, Plan)
-    table.execute_compaction(session, again.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, again.instant)
     assert rows_of(table)["k1"] == (90_000, 90_000)
     shown = {row["id"]: (row["ts"], row["v"]) for row in hudi_0_15.read(table.path).to_pylist()}
     assert shown == rows_of(table)

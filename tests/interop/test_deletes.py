@@ -82,7 +82,7 @@ def test_a_table_with_deletes_has_a_freshness_and_partial_compactions(
     executed = []
     while not isinstance(plan := table.plan_compaction(), NoPlan):
         assert isinstance(plan, Plan)
-        result = table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        result = table.execute_compaction(session, plan.instant)
         executed.append(result.logs_remaining)
     assert executed, plan.reason
     # By 0.x's rules too: the base rows lie below what came after the delete.

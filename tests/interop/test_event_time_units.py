@@ -61,7 +61,7 @@ def test_the_values_tell_the_unit_or_nothing_is_promised(
         before = by_key(hudi.read(folder))
         plan = table.plan_compaction(threshold=(SECOND + 65) * 1000)
         assert isinstance(plan, Plan), plan
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
         assert table.freshness().freshness == (SECOND + 120) * 1000 - 1
         assert by_key(hudi.read(folder)) == before
         # The writer changes its mind: nobody can tell any more.

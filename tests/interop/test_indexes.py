@@ -121,7 +121,7 @@ class Story:
         self.mark += 1
         table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"], **settings})
         session = local_session.LocalSession()
-        table.upsert(session, session.frame(rows(numbers, lambda n: minute + n, self.mark)))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows(numbers, lambda n: minute + n, self.mark)))
         for number in numbers:
             if number not in self.alive or self.alive[number][0] <= minute + number:
                 self.alive[number] = (minute + number, self.mark)
@@ -130,7 +130,7 @@ class Story:
         table = self.open(**{"hoodie.index.type": self.options["hoodie.index.type"]})
         session = local_session.LocalSession()
         keys = rows(numbers, lambda n: minute + n, 0).select(["id", "p", "ts"])
-        table.delete(session, session.frame(keys))  # type: ignore[arg-type]
+        table.delete(session, session.frame(keys))
         for number in numbers:
             self.alive.pop(number, None)
 
@@ -422,5 +422,5 @@ def test_writing_such_a_table_is_refused_by_name(
     story.upsert([0, 1], 0)
     table = story.open(**{"hoodie.bucket.index.num.buckets": "2"})
     with pytest.raises(UnsupportedTable, match="not a bucket's"):
-        table.upsert(spark, spark.frame(rows([0], lambda n: 9, 5)))  # type: ignore[arg-type]
+        table.upsert(spark, spark.frame(rows([0], lambda n: 9, 5)))
     story.check("nothing was written")

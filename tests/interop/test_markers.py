@@ -197,7 +197,7 @@ def test_hudi_takes_back_a_dead_write_of_ours(
         for method in ("commit_write", "withdraw_write"):
             patch.setattr(Publisher, method, dies)
         with pytest.raises(Died):
-            table.upsert(session, session.rows(rows(90_000).to_pylist(), SCHEMA))  # type: ignore[arg-type]
+            table.upsert(session, session.rows(rows(90_000).to_pylist(), SCHEMA))
     (instant,) = table.stats().inflight_writes
     left = [name for name in all_marked_files(table._table.storage, instant) if (path / name).exists()]
     assert left
@@ -218,7 +218,7 @@ def test_hudi_executes_what_our_dead_execution_had_begun(
     with monkeypatch.context() as patch:
         patch.setattr(CompactionExecutor, "_commit", dies)
         with pytest.raises(Died):
-            table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+            table.execute_compaction(session, plan.instant)
     left = list(path.glob(f"*_{plan.instant}.parquet"))
     assert len(left) == 1
     survivor.compaction(path, "execute", **{k: v for k, v in options(version).items() if v})

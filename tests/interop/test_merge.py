@@ -61,7 +61,7 @@ class All:
     hudi: Mapping[str, Hudi]
 
     def ours(self, table: HudiTable, view: str = "snapshot") -> Rows:
-        frame = table.snapshot(self.session) if view == "snapshot" else table.read_optimized(self.session)  # type: ignore[arg-type]
+        frame = table.snapshot(self.session) if view == "snapshot" else table.read_optimized(self.session)
         return by_key(frame.toArrow())
 
     def theirs(self, table: HudiTable, view: str = "snapshot") -> dict[str, Rows]:
@@ -71,15 +71,15 @@ class All:
     def compact(self, table: HudiTable, threshold: int) -> Plan:
         plan = table.plan_compaction(threshold=threshold)
         assert isinstance(plan, Plan), plan
-        table.execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(self.session, plan.instant)
         return plan
 
     def write(self, table: HudiTable, *records: tuple[str, int, str]) -> None:
-        table.upsert(self.session, self.session.frame(batch(*records)))  # type: ignore[arg-type]
+        table.upsert(self.session, self.session.frame(batch(*records)))
 
     def delete(self, table: HudiTable, *keys: tuple[str, int]) -> None:
         frame = pa.table({"id": [k for k, _ in keys], "ts": [t for _, t in keys]})
-        table.delete(self.session, self.session.frame(frame))  # type: ignore[arg-type]
+        table.delete(self.session, self.session.frame(frame))
 
 
 @pytest.fixture
@@ -225,9 +225,9 @@ def test_our_tables_of_other_modes(mode: str, agreeing: tuple[str, ...], path: P
     for number, (operation, rows) in enumerate(BATCHES):
         if operation == "delete":
             frame = readers.session.frame(rows.select(["id"]))
-            table.delete(readers.session, frame)  # type: ignore[arg-type]
+            table.delete(readers.session, frame)
         else:
-            table.upsert(readers.session, readers.session.frame(rows))  # type: ignore[arg-type]
+            table.upsert(readers.session, readers.session.frame(rows))
         if number == 0:
             readers.compact(table, 10)
     before = readers.ours(table)
@@ -347,7 +347,7 @@ def test_an_exact_split(log_block_format: str, path: Path, readers: All) -> None
     assert isinstance(plan, Plan)
     same(before, {k: v for k, v in readers.theirs(table).items() if k != "hudi-rs"}, "plan pending")
     readers.write(table, ("h", 22, "beside"))
-    table.execute_compaction(readers.session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(readers.session, plan.instant)
     before = readers.ours(table)
     same(before, readers.theirs(table), "executed")
     ro = readers.ours(table, "read_optimized")

@@ -187,7 +187,7 @@ class Engine:
         return HudiTable.open(str(path), settings={**SETTINGS, **said, "hoodie.payload.event.time.field": "at"})
 
     def rows(self, table: HudiTable) -> pa.Table:
-        return table.snapshot(self.session).toArrow()  # type: ignore[arg-type]
+        return table.snapshot(self.session).toArrow()
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def compacted_by_us(engine: Engine, hudi: Hudi, path: Path, case: Case, rules: s
     table = engine.open(copy, rules)
     plan = table.plan_compaction(threshold=1000)
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(engine.session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(engine.session, plan.instant)
     return answer(hudi.read(copy), case)
 
 
@@ -296,16 +296,16 @@ def test_tables_of_ours_that_1_2_reads(version: int, path: Path, engine: Engine,
 
     every = list(enumerate(case.histories))
     table.bulk_insert(
-        engine.session,  # type: ignore[arg-type]
+        engine.session,
         frame([row(n, BASE, "base") for n, history in every if history[0]]),
     )
     for place in (1, 2, 3):
         here = [(n, said) for n, history in every if isinstance(said := history[place], str)]
         kinds = {kind: [(n, said) for n, said in here if said[0] == kind] for kind in "NrdD"}
         rows = [row(n, int(s[1:]), f"{place} {s}", s[0] == "D") for n, s in (*kinds["r"], *kinds["D"])]
-        table.upsert(engine.session, frame(rows))  # type: ignore[arg-type]
-        table.delete(engine.session, frame([row(n, int(s[1:])) for n, s in kinds["d"]], "id", "ts"))  # type: ignore[arg-type]
-        table.delete(engine.session, frame([row(n, 0) for n, _ in kinds["N"]], "id"))  # type: ignore[arg-type]
+        table.upsert(engine.session, frame(rows))
+        table.delete(engine.session, frame([row(n, int(s[1:])) for n, s in kinds["d"]], "id", "ts"))
+        table.delete(engine.session, frame([row(n, 0) for n, _ in kinds["N"]], "id"))
     shown = answer(hudi_1_2.read(path), case)
     expected = [by_1_x(history, case) for history in case.histories]
     assert not different(case, shown, expected)[:5], "the rules"

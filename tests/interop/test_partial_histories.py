@@ -115,10 +115,10 @@ def test_no_partial_compaction_changes_an_answer_of_1_2(
             if not isinstance(plan, Plan):
                 assert number, plan
                 break
-            table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+            table.execute_compaction(session, plan.instant)
             what = f"compaction {number} up to {at}, services {services}"
             assert not different(histories, before, answer(hudi_1_2.read(copy), histories))[:5], what
-            ours = table.snapshot(session).toArrow()  # type: ignore[arg-type]
+            ours = table.snapshot(session).toArrow()
             assert not different(histories, before, answer(ours, histories))[:5], f"{what}: ours"
             remaining = {log.partition for log in HudiTable.open(str(copy), settings=settings).state().remaining_logs}
             for op in plan.operations:

@@ -63,7 +63,7 @@ def test_our_table(log_block_format: str, path: Path, session: LocalSession, rel
     table = Shape(log_block_format=log_block_format).create(path)
 
     def upsert(numbers: list[int], start: float, mark: int) -> None:
-        table.upsert(session, session.frame(rows(numbers, lambda n: start + n / 100, mark)))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows(numbers, lambda n: start + n / 100, mark)))
 
     upsert(list(range(9)), 0, 0)
     upsert([0, 1, 2, 9], 30, 1)
@@ -73,11 +73,11 @@ def test_our_table(log_block_format: str, path: Path, session: LocalSession, rel
     upsert([5], 20, 4)  # late, beside the pending plan
     same_as_of_every_instant(table, releases, "plan pending")
     same_in_every_range(table, releases, "plan pending", every=3)
-    result = table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    result = table.execute_compaction(session, plan.instant)
     assert result.logs_remaining > 0
     upsert([6, 11], 90, 5)
     keys = Shape().keys_of(rows([1, 9], lambda _: 95, 6))
-    table.delete(session, session.frame(keys))  # type: ignore[arg-type]
+    table.delete(session, session.frame(keys))
     same_as_of_every_instant(table, releases, "plan executed")
     compacted(table, session, 70)  # type: ignore[arg-type]
     same_as_of_every_instant(table, releases, "compacted again")

@@ -104,7 +104,7 @@ def compacted_at_all_cuts(table: HudiTable, session: LocalSession, minute: float
     """Serial plans at a threshold until nothing is due; their instants."""
     done = []
     while not isinstance(plan := table.plan_compaction(threshold=START + round(minute * 60_000)), NoPlan):
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
         done.append(plan.instant)
     assert done, plan.reason
     return done
@@ -120,7 +120,7 @@ def test_our_table(version: int, log_block_format: str, path: Path, session: Loc
     beside = Beside(table, hudi_1_2)
 
     def upsert(numbers: list[int], start: float, mark: int) -> None:
-        table.upsert(session, session.frame(rows(numbers, lambda n: start + n / 100, mark)))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows(numbers, lambda n: start + n / 100, mark)))
 
     upsert(list(range(9)), 0, 0)
     upsert([0, 1, 2, 9], 30, 1)
@@ -129,11 +129,11 @@ def test_our_table(version: int, log_block_format: str, path: Path, session: Loc
     upsert([4, 10], 60, 3)
     upsert([5], 20, 4)  # late, beside the pending plan
     before = beside.check("plan pending", hudi_rs=False, every=4)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert beside.check("plan executed", every=4) == before
     upsert([6, 11], 90, 5)
     keys = shape.keys_of(rows([1, 9], lambda _: 95, 6))
-    table.delete(session, session.frame(keys))  # type: ignore[arg-type]
+    table.delete(session, session.frame(keys))
     before = beside.views("more written")
     assert len(compacted_at_all_cuts(table, session, 70)) > 0
     assert beside.check("compacted again", every=2) == before
@@ -206,7 +206,7 @@ def test_overlapping_writers(path: Path, session: LocalSession, hudi_1_2: Hudi) 
     for mark, numbers in enumerate([[*range(6)], [0, 1], [0, 2], [3]]):
         minute = 10 if mark else 0
         frame = session.frame(rows(numbers, partial(_at, minute), mark))
-        instants.append(str(table.upsert(session, frame).instant))  # type: ignore[arg-type]
+        instants.append(str(table.upsert(session, frame).instant))
     first, second = instants[1:3]
     times = completed(table)
     # The first is completed after all others.
@@ -280,7 +280,7 @@ def test_a_row_after_a_delete_without_ordering_value(path: Path, session: LocalS
     key = ("p=b", "k1")
 
     def upsert(minute: float, mark: int) -> None:
-        table.upsert(session, session.frame(rows([1], lambda _: minute, mark)))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows([1], lambda _: minute, mark)))
 
     def shown() -> tuple[int, int]:
         ours = answer(table, table.snapshot_tasks())
@@ -289,7 +289,7 @@ def test_a_row_after_a_delete_without_ordering_value(path: Path, session: LocalS
     upsert(10, 0)
     compacted_at_all_cuts(table, session, 20)
     gone = rows([1], lambda _: 10, 1).select(["id", "p"])
-    table.delete(session, session.frame(gone))  # type: ignore[arg-type]
+    table.delete(session, session.frame(gone))
     upsert(5, 2)
     assert shown() == (-1000, -1002)
     compacted_at_all_cuts(table, session, 20)

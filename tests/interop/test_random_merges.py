@@ -148,7 +148,7 @@ class Life:
         self.done.append(f"we compact up to {plan.threshold}, {carried} carried over")
         self.counted["compactions"] += 1
         self.counted["that left log files"] += left
-        table.execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(self.session, plan.instant)
         self.counted["answers"] += len(questions)
         for question, old, new in zip(questions, before, self.answers(self.path, questions), strict=True):
             if question["query"] == "incremental" and (question["end"] is None or self.version > 6):
@@ -160,8 +160,8 @@ class Life:
     def ours(self) -> None:
         table = self.open()
         for view, ours in (
-            ("snapshot", table.snapshot(self.session)),  # type: ignore[arg-type]
-            ("read_optimized", table.read_optimized(self.session)),  # type: ignore[arg-type]
+            ("snapshot", table.snapshot(self.session)),
+            ("read_optimized", table.read_optimized(self.session)),
         ):
             self.same(by_key(self.hudi.read(self.path, view)), by_key(ours.toArrow()), f"our {view}")
 

@@ -407,5 +407,5 @@ def test_hudi_writes_into_an_empty_table_of_ours(
     writer.upsert(**{"hoodie.metadata.enable": "true"})
     answer = by_key(hudi_1_2.read(path, options={"hoodie.metadata.enable": "true"}))
     assert len(answer) == 8
-    assert not differences(answer, by_key(table.snapshot(session).toArrow()))  # type: ignore[arg-type]
+    assert not differences(answer, by_key(table.snapshot(session).toArrow()))
     assert table.validate() == ()

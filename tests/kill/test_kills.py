@@ -167,7 +167,7 @@ def _read_by_hudi_rs(table: HudiTable, session: LocalSession, expected: dict[str
     # hudi-rs 0.5.0 does not show what was appended beside a pending compaction.
     plan = table.pending_plan()
     if isinstance(plan, Plan):
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
     rows = read_with_hudi_rs(table.path, "snapshot").to_pylist()
     assert len(rows) == len({row["id"] for row in rows})
     assert {row["id"]: (row["ts"], row["v"]) for row in rows} == expected

@@ -12,7 +12,7 @@ from tests.races.player import SCHEMA, create
 
 def test_unfinished_files_go_after_a_day(session: LocalSession, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
-    table.upsert(session, session.rows([{"id": "a", "ts": 1, "v": 1}], SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{"id": "a", "ts": 1, "v": 1}], SCHEMA))
     folder = tmp_path / "t/.hoodie/.aux/hudi_assets/tmp"
     assert list(folder.iterdir()) == []
     for name, hours in (("old", 25), ("young", 23)):

@@ -67,7 +67,7 @@ class Life:
             values.append({"id": key, "ts": ts, "day": self.day(key), "v": value})
             if key not in self.alive or self.alive[key][0] <= ts:
                 self.alive[key] = (ts, value)
-        done = self.table.upsert(self.session, self.session.rows(values, SCHEMA))  # type: ignore[arg-type]
+        done = self.table.upsert(self.session, self.session.rows(values, SCHEMA))
         assert done.rows > 0
         assert done.instant is not None
         self.before = (*held, done.instant)
@@ -77,7 +77,7 @@ class Life:
         held = (dict(self.alive), set(self.deleted))
         values = [{"id": key, "ts": self.clock, "day": self.day(key)} for key in keys]
         schema = pa.schema([SCHEMA.field(name) for name in ("id", "ts", "day")])
-        done = self.table.delete(self.session, self.session.rows(values, schema))  # type: ignore[arg-type]
+        done = self.table.delete(self.session, self.session.rows(values, schema))
         for key in keys:
             self.alive.pop(key, None)
             self.deleted.add(key)
@@ -89,7 +89,7 @@ class Life:
         if isinstance(plan, NoPlan):
             return
         self.check()  # also while it is pending
-        self.table.execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        self.table.execute_compaction(self.session, plan.instant)
         self.before = None
 
     def take_back(self) -> None:

@@ -167,7 +167,7 @@ class Player:
         if plan is None:
             return
         try:
-            table.execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+            table.execute_compaction(self.session, plan.instant)
         except InvalidInput as error:
             if not any(words in error.what for words in ("completed already", "No compaction is pending")):
                 raise

@@ -15,7 +15,7 @@ from tests.races.player import SCHEMA, create, rows_of
 
 
 def _upsert(table: HudiTable, session: LocalSession, key: str, ts: int, v: int) -> str:
-    instant = table.upsert(session, session.rows([{"id": key, "ts": ts, "v": v}], SCHEMA)).instant  # type: ignore[arg-type]
+    instant = table.upsert(session, session.rows([{"id": key, "ts": ts, "v": v}], SCHEMA)).instant
     assert instant is not None
     return instant
 
@@ -50,7 +50,7 @@ def test_a_plan_that_would_lose_a_row_is_not_executed(session: LocalSession, tmp
     table = HudiTable.open(table.path)
     assert rows_of(table)["a"] == (20_000, 99), "both slices are read while the plan is pending"
     with pytest.raises(Conflict, match=r"landed in the old slice.*Unschedule") as refused:
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
     assert straggler.name in str(refused.value)
     assert table.stats().pending == (plan.instant,)
     assert rows_of(table)["a"] == (20_000, 99)
@@ -59,7 +59,7 @@ def test_a_plan_that_would_lose_a_row_is_not_executed(session: LocalSession, tmp
     assert rows_of(table)["a"] == (20_000, 99)
     again = table.plan_compaction(threshold=5_000)
     assert isinstance(again, Plan)
-    table.execute_compaction(session, again.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, again.instant)
     assert rows_of(table)["a"] == (20_000, 99)
 
 
@@ -72,7 +72,7 @@ def test_a_failed_write_in_the_old_slice_holds_nothing_up(session: LocalSession,
         (Path(table.path) / f".hoodie/{late}.{ending}").unlink()
     table = HudiTable.open(table.path)
     assert rows_of(table)["a"] == (9_000, 0)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert rows_of(table)["a"] == (9_000, 0)
 
 
@@ -80,5 +80,5 @@ def test_what_is_appended_beside_the_plan_holds_nothing_up(session: LocalSession
     table = create(tmp_path / "t")
     plan = _planned(table, session)
     _upsert(table, session, "a", 20_000, 99)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert rows_of(table)["a"] == (20_000, 99)

@@ -139,5 +139,5 @@ def test_files_of_parcels_are_deleted(spark: SparkSession) -> None:
     with exchange.packed(spark.range(0, 2, 1, 2), pack) as packed:  # type: ignore[arg-type]
         assert len(list(folder.glob("parcels-*/*"))) == 2
         with pytest.raises(InvalidInput, match="no"):
-            packed.run(work)  # type: ignore[arg-type]
+            packed.run(work)
     assert not list(folder.glob("parcels-*"))

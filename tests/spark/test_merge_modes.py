@@ -40,13 +40,13 @@ def upsert(
     table: HudiTable, session: LocalSession, *rows: Row | tuple[str, int, str, bool], clock: int = 100_000
 ) -> None:
     values = [dict(zip(SCHEMA.names, (*row, None)[:4], strict=True)) for row in rows]
-    table.upsert(session, session.rows(values, SCHEMA), clock_time=at(clock))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(values, SCHEMA), clock_time=at(clock))
 
 
 def delete(table: HudiTable, session: LocalSession, *keys: tuple[str, int | None], clock: int = 100_000) -> None:
     with_ts = any(ts is not None for _, ts in keys)
     frame = pa.table({"id": [k for k, _ in keys], **({"ts": [t for _, t in keys]} if with_ts else {})})
-    table.delete(session, session.frame(frame), clock_time=at(clock))  # type: ignore[arg-type]
+    table.delete(session, session.frame(frame), clock_time=at(clock))
 
 
 def at(ms: int) -> datetime:
@@ -54,11 +54,11 @@ def at(ms: int) -> datetime:
 
 
 def snapshot(table: HudiTable, session: LocalSession) -> set[Row]:
-    return shown(table.snapshot(session).toArrow())  # type: ignore[arg-type]
+    return shown(table.snapshot(session).toArrow())
 
 
 def read_optimized(table: HudiTable, session: LocalSession) -> set[Row]:
-    return shown(table.read_optimized(session).toArrow())  # type: ignore[arg-type]
+    return shown(table.read_optimized(session).toArrow())
 
 
 def shown(rows: pa.Table) -> set[Row]:
@@ -69,7 +69,7 @@ def shown(rows: pa.Table) -> set[Row]:
 def compact(table: HudiTable, session: LocalSession, threshold: int) -> Plan:
     plan = table.plan_compaction(threshold=threshold)
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     return plan
 
 

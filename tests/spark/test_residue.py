@@ -109,14 +109,14 @@ def test_tombstones_where_another_field_orders(session: LocalSession, tmp_path: 
 
     def write(*rows: tuple[str, int, int, bool | None]) -> None:
         values = [dict(zip(schema.names, row, strict=True)) for row in rows]
-        table.upsert(session, session.rows(values, schema), clock_time=at(100_000))  # type: ignore[arg-type]
+        table.upsert(session, session.rows(values, schema), clock_time=at(100_000))
 
     def rows() -> set[tuple[str, int]]:
-        return {(r["id"], r["seq"]) for r in table.snapshot(session).toArrow().to_pylist()}  # type: ignore[arg-type]
+        return {(r["id"], r["seq"]) for r in table.snapshot(session).toArrow().to_pylist()}
 
     write(("a", 1, 1, None), ("b", 1, 1, None), ("c", 1, 1, None))
     frame = pa.table({"id": ["a"], "seq": [5]})
-    table.delete(session, session.frame(frame), clock_time=at(100_000))  # type: ignore[arg-type]
+    table.delete(session, session.frame(frame), clock_time=at(100_000))
     write(("b", 1, 5, True))
     write(("a", 9, 4, None), ("b", 9, 4, None), ("c", 9, 4, None))
     assert rows() == {("c", 4)}
@@ -167,7 +167,7 @@ def test_an_exact_split_lets_no_record_above_the_threshold_in(
     assert read_optimized(table, session) == {("a", 3, "2"), ("b", 2, "2")}
     assert len(residue_logs(table)) == 1
     assert table.freshness().freshness == 3
-    rows = table.snapshot(session).toArrow().to_pylist()  # type: ignore[arg-type]
+    rows = table.snapshot(session).toArrow().to_pylist()
     assert all(row["_hoodie_commit_time"] < instant for row in rows)
     # The same again: what is left lies above.
     assert isinstance(table.plan_compaction(threshold=3), NoPlan)
@@ -215,7 +215,7 @@ def test_writes_beside_a_pending_exact_split(session: LocalSession, tmp_path: Pa
     upsert(table, session, ("a", 5, "ties, and comes later"), ("c", 2, "late"))
     before = snapshot(table, session)
     assert before == {("a", 5, "ties, and comes later"), ("b", 6, "6"), ("c", 2, "late")}
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert snapshot(table, session) == before
     assert read_optimized(table, session) == {("a", 1, "1")}
     assert table.freshness().freshness == 1
@@ -229,15 +229,15 @@ def test_time_travel_and_incremental_see_the_residue_log_as_what_it_was(session:
     instants = [i.timestamp for i in table.state().timeline.completed(Action.DELTA_COMMIT)]
 
     def answers() -> list[set[tuple[str, int, str]]]:
-        travelled = [shown(table.time_travel(session, i).toArrow()) for i in instants]  # type: ignore[arg-type]
+        travelled = [shown(table.time_travel(session, i).toArrow()) for i in instants]
         ranges = [("000", i) for i in instants] + [(i, "99991231235959999") for i in instants]
-        between = [shown(table.incremental(session, b, e).toArrow()) for b, e in ranges]  # type: ignore[arg-type]
+        between = [shown(table.incremental(session, b, e).toArrow()) for b, e in ranges]
         return [*travelled, *between]
 
     before = answers()
     instant = compact(table, session, 2).instant
     assert answers() == before
-    now = shown(table.time_travel(session, instant).toArrow())  # type: ignore[arg-type]
+    now = shown(table.time_travel(session, instant).toArrow())
     assert now == snapshot(table, session) == {("a", 6, "2"), ("c", 2, "2")}
 
 

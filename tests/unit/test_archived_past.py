@@ -38,7 +38,7 @@ def archived(life: Life, turns: int = 5) -> dict[str, Rows]:
 def as_of(life: Life, instant: str) -> Rows | None:
     """None where it is refused."""
     try:
-        rows = life.table.time_travel(life.session, instant).rows()  # type: ignore
+        rows = life.table.time_travel(life.session, instant).rows()
     except (InvalidInput, CorruptTable):
         return None
     return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)

@@ -26,7 +26,7 @@ def made(path: Path, session: LocalSession, version: int) -> HudiTable:
     table = HudiTable.create(
         str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, table_version=version
     )
-    table.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(ROWS, SCHEMA))
     beside = {WRITERS: "locked", TABLE_SERVICES: "ours", QUERY_GRACE: "0s", "hoodie.clean.automatic": "false"}
     opened = HudiTable.open(table.path, settings=beside)
     return HudiTable(opened._table.storage, opened.config, now_ms=Ticking(table.now_ms()))

@@ -53,9 +53,9 @@ def logs(table: HudiTable) -> list[Path]:
 def test_a_beaten_row_of_a_batch_is_remembered_by_the_header_alone(tmp_path: Path, session: LocalSession) -> None:
     """Statistics archived, memory lost: the newest row of the key is all that the data has."""
     table = create(tmp_path / "t", data_latency="1s", own={"hoodie.keep.min.commits": 5, "hoodie.keep.max.commits": 6})
-    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2)))
     for number in range(8):
-        table.upsert(session, rows(session, ("b", 40_000 + number, 1)))  # type: ignore[arg-type]
+        table.upsert(session, rows(session, ("b", 40_000 + number, 1)))
     assert table.freshness().freshness == 19_999
     written = len(table.state().timeline.instants)
     table.archive()
@@ -90,16 +90,16 @@ def test_no_content_of_ours_is_read_and_headers_say_what_the_stats_say(
     options = dict(KINDS[kind])
     ordering = options.get("ordering_field", "ts")
     table = create(tmp_path / "t", **{"data_latency": "1s", **options})
-    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2), ("b", 10_000, 9)))  # type: ignore[arg-type]
-    table.delete(session, gone(session, None, ("b", None)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2), ("b", 10_000, 9)))
+    table.delete(session, gone(session, None, ("b", None)))
     if ordering:
-        table.delete(session, gone(session, ordering, ("a", 90_000), ("b", 40_000)))  # type: ignore[arg-type]
-        table.delete(session, gone(session, ordering, ("a", 60_000), ("b", None)))  # type: ignore[arg-type]
+        table.delete(session, gone(session, ordering, ("a", 90_000), ("b", 40_000)))
+        table.delete(session, gone(session, ordering, ("a", 60_000), ("b", None)))
     if kind in ("residue logs", "exact split"):
-        table.upsert(session, rows(session, ("c", 70_000, 1)))  # type: ignore[arg-type]
+        table.upsert(session, rows(session, ("c", 70_000, 1)))
         plan = table.plan_compaction(threshold=65_000)  # a delete in commit order that remained would take all along
         assert isinstance(plan, Plan)
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
         assert [log.name for log in logs(table) if log.name.endswith(f"{plan.instant}.log.1_0-0-0")], "a residue log"
     by_stats, fresh = dict(TableTimes(table.state()).summaries), table.freshness()
     scanned = _scanned(table)
@@ -151,7 +151,7 @@ def _rewritten(data: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) 
 def _one_log(tmp_path: Path, session: LocalSession) -> tuple[HudiTable, Path]:
     """A log file whose header says 20,000 (a row that was beaten), and whose data says 30,000."""
     table = create(tmp_path / "t", data_latency="1s")
-    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", 20_000, 1), ("a", 30_000, 2)))
     (log,) = logs(table)
     return table, log
 
@@ -212,8 +212,8 @@ def test_properties_come_back_and_are_none_where_there_are_none() -> None:
 
 def test_summaries_are_kept_whole_but_for_their_bound(tmp_path: Path, session: LocalSession) -> None:
     table = create(tmp_path / "t", data_latency="1s")
-    table.upsert(session, rows(session, ("a", 20_000, 1)))  # type: ignore[arg-type]
-    table.delete(session, gone(session, "ts", ("a", None), ("b", 5_000)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", 20_000, 1)))
+    table.delete(session, gone(session, "ts", ("a", None), ("b", 5_000)))
     for summary in TableTimes(table.state()).summaries.values():
         assert from_json(json.loads(json.dumps(to_json(summary)))) == summary
     with pytest.raises(ValueError, match="unpack"):

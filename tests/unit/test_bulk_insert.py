@@ -46,7 +46,7 @@ def frame(session: LocalSession, *rows: tuple[Any, ...]) -> Any:
 
 
 def load(table: HudiTable, session: LocalSession, *rows: tuple[Any, ...], **options: Any) -> CommitResult:
-    return table.bulk_insert(session, frame(session, *rows), **options)  # type: ignore[arg-type]
+    return table.bulk_insert(session, frame(session, *rows), **options)
 
 
 def rows_of(tasks: Sequence[ReadTask]) -> list[Row]:
@@ -92,14 +92,14 @@ def test_all_views_hold_the_rows_at_once(
 def test_upserts_and_compactions_go_on_from_it(session: LocalSession, tmp_path: Path, version: int) -> None:
     table = make(tmp_path / "t", version)
     first = load(table, session, *FIRST).instant
-    table.upsert(session, frame(session, ("k1", 500, "a", 99), ("new", 501, "a", 1)))  # type: ignore[arg-type]
+    table.upsert(session, frame(session, ("k1", 500, "a", 99), ("new", 501, "a", 1)))
     now = sorted([*(r for r in FIRST if r[0] != "k1"), ("k1", 500, "a", 99), ("new", 501, "a", 1)])
     assert rows_of(table.snapshot_tasks()) == now
     assert rows_of(table.read_optimized_tasks()) == sorted(FIRST)
     assert table.freshness().min_event_time == 500
     plan = table.plan_compaction(threshold=1_000)
     assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert rows_of(table.read_optimized_tasks()) == now
     assert first is not None
     assert rows_of(table.time_travel_tasks(first)) == sorted(FIRST)
@@ -151,7 +151,7 @@ def test_deletes_among_the_rows_leave_no_row(session: LocalSession, tmp_path: Pa
 def test_file_groups_with_rows_are_refused(session: LocalSession, tmp_path: Path, version: int) -> None:
     """And those without are written: a partition that is new, and one whose upsert was taken back."""
     table = make(tmp_path / "t", version)
-    table.upsert(session, frame(session, ("x", 1, "a", 1)))  # type: ignore[arg-type]
+    table.upsert(session, frame(session, ("x", 1, "a", 1)))
     before = table.state().timeline.instants
     with pytest.raises(InvalidInput, match=r"bucket \d of partition 'p=a'.*holds rows") as caught:
         load(table, session, ("x", 2, "a", 2), ("z", 2, "b", 2))
@@ -159,7 +159,7 @@ def test_file_groups_with_rows_are_refused(session: LocalSession, tmp_path: Path
     assert table.state().timeline.instants == before
     assert not Path(table.path, "p=b").exists()
     load(table, session, ("z", 2, "b", 2))
-    taken_back = table.upsert(session, frame(session, ("w", 3, "c", 3))).instant  # type: ignore[arg-type]
+    taken_back = table.upsert(session, frame(session, ("w", 3, "c", 3))).instant
     assert taken_back is not None
     table.rollback(taken_back)
     load(table, session, ("w", 4, "c", 4))
@@ -204,7 +204,7 @@ def test_it_can_be_taken_back_and_restored_to(session: LocalSession, tmp_path: P
     assert list(Path(table.path).rglob("*.parquet")) == []
     load(table, session, *FIRST)
     saved = table.savepoint()
-    table.upsert(session, frame(session, ("k1", 500, "a", 99)))  # type: ignore[arg-type]
+    table.upsert(session, frame(session, ("k1", 500, "a", 99)))
     table.restore(saved)
     assert rows_of(table.snapshot_tasks()) == rows_of(table.read_optimized_tasks()) == sorted(FIRST)
     assert not table.validate()
@@ -219,7 +219,7 @@ def test_where_keys_are_looked_up(session: LocalSession, tmp_path: Path, index: 
     with pytest.raises(InvalidInput, match=r"partition 'p=a' holds rows"):
         load(table, session, ("other", 1, "a", 1))
     load(table, session, ("other", 1, "c", 1))
-    table.upsert(session, frame(session, ("k1", 500, "a", 99)))  # type: ignore[arg-type]
+    table.upsert(session, frame(session, ("k1", 500, "a", 99)))
     assert ("k1", 500, "a", 99) in rows_of(table.snapshot_tasks())
     assert len(rows_of(table.snapshot_tasks())) == 41
     assert not table.validate()

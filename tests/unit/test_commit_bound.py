@@ -55,11 +55,11 @@ def table(tmp_path: Path, session: LocalSession, clock: Clock) -> HudiTable:
     """Rows of the last hours, an hour after they were written a delete without ordering value, then rows again."""
     create(tmp_path / "t", data_latency="2h")
     table = opened(tmp_path / "t", clock)
-    table.upsert(session, rows(session, ("a", NOW - HOUR // 2, 1), ("b", NOW - HOUR // 2, 1)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", NOW - HOUR // 2, 1), ("b", NOW - HOUR // 2, 1)))
     clock.ms += HOUR
-    table.delete(session, gone(session, None, ("a", None)))  # type: ignore[arg-type]
+    table.delete(session, gone(session, None, ("a", None)))
     clock.ms += HOUR
-    table.upsert(session, rows(session, ("a", NOW + HOUR, 2)))  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", NOW + HOUR, 2)))
     clock.ms += HOUR
     return table
 
@@ -106,7 +106,7 @@ def test_the_owner_may_say_that_deletes_count_at_their_commit(
     plan = table.plan_compaction(threshold=threshold)
     assert isinstance(plan, Plan)
     assert [len(op.log_files) for op in plan.operations] == [1], "the delete counts later"
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     fresh = table.freshness()
     assert (fresh.freshness, fresh.threshold) == (threshold, threshold)
     with pytest.raises(InvalidInput, match=r"deletes\.event\.time"):
@@ -116,15 +116,15 @@ def test_the_owner_may_say_that_deletes_count_at_their_commit(
 def test_a_compaction_takes_what_comes_before_the_delete_and_leaves_the_rest(
     table: HudiTable, session: LocalSession
 ) -> None:
-    before = sorted(r["v"] for r in table.snapshot(session).rows())  # type: ignore[attr-defined, arg-type]
+    before = sorted(r["v"] for r in table.snapshot(session).rows())
     low = deleted_at(table) - 2 * HOUR
     # Below both: nothing. At the delete's bound: the rows before it with it, although they are younger.
     assert isinstance(table.plan_compaction(threshold=low - 1), NoPlan)
     plan = table.plan_compaction(threshold=low)
     assert isinstance(plan, Plan)
     assert [len(op.log_files) for op in plan.operations] == [2]
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
-    assert sorted(r["v"] for r in table.snapshot(session).rows()) == before  # type: ignore[attr-defined, arg-type]
+    table.execute_compaction(session, plan.instant)
+    assert sorted(r["v"] for r in table.snapshot(session).rows()) == before
     assert len(table.state().remaining_logs) == 1
     fresh = table.freshness()
     assert (fresh.freshness, fresh.bounds) == (fresh.watermark and min(fresh.watermark, NOW + HOUR - 1), ())
@@ -161,9 +161,9 @@ def test_in_a_replayed_stream_the_commits_clock_time_counts(
 ) -> None:
     table = create(tmp_path / "t", clock="commit", data_latency="10s")
     at = [datetime.fromtimestamp(second, UTC) for second in (100, 110, 120)]
-    table.upsert(session, rows(session, ("a", 95_000, 1)), clock_time=at[0])  # type: ignore[arg-type]
-    table.delete(session, gone(session, None, ("a", None)), clock_time=at[1])  # type: ignore[arg-type]
-    table.upsert(session, rows(session, ("a", 115_000, 1)), clock_time=at[2])  # type: ignore[arg-type]
+    table.upsert(session, rows(session, ("a", 95_000, 1)), clock_time=at[0])
+    table.delete(session, gone(session, None, ("a", None)), clock_time=at[1])
+    table.upsert(session, rows(session, ("a", 115_000, 1)), clock_time=at[2])
     if lost:  # its commit archived, the memory lost: the header says it
         monkeypatch.setattr(table_times, "_own_stats", lambda state: {})
         monkeypatch.setattr("hudi_assets.engine.event_time.commit_bound._Bounds._clock_times", {})
@@ -178,7 +178,7 @@ def test_rows_without_event_time_are_bounded_by_the_latency_alone(
     create(tmp_path / "t", data_latency="2h", ordering_field="seq")
     settings = {"hudi_assets.deletes.event.time": "commit"}
     table = opened(tmp_path / "t", clock, **settings)
-    written = table.upsert(session, rows(session, ("a", NOW - HOUR, 1), ("b", NOW - HOUR, 1)))  # type: ignore[arg-type]
+    written = table.upsert(session, rows(session, ("a", NOW - HOUR, 1), ("b", NOW - HOUR, 1)))
     clock.ms += HOUR
     (log,) = logs(table)
     log.write_bytes(with_null_times(log.read_bytes()))
@@ -211,7 +211,7 @@ def test_the_earliest_time_that_an_instant_can_stand_for(monkeypatch: pytest.Mon
 
 def test_a_log_files_own_event_times_count_beside_the_bound(table: HudiTable, session: LocalSession) -> None:
     """One delete of its block has an ordering value far below what bounds the other."""
-    table.delete(session, gone(session, "ts", ("a", NOW - 9 * HOUR), ("b", None)))  # type: ignore[arg-type]
+    table.delete(session, gone(session, "ts", ("a", NOW - 9 * HOUR), ("b", None)))
     assert table.freshness().freshness == NOW - 9 * HOUR - 1
     plan = table.plan_compaction(threshold=NOW - 9 * HOUR, dry_run=True)
     assert isinstance(plan, Plan)

@@ -51,9 +51,9 @@ def test_every_process_knows_of_it(tmp_path: Path, session: LocalSession) -> Non
     create(tmp_path / "t")
     table = HudiTable.open(str(tmp_path / "t"))
     rows = [{"id": 1, "ts": 1_000, "at": ""}, {"id": 2, "ts": 9_000, "at": ""}]
-    table.upsert(session, session.rows(rows, SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, SCHEMA))
     plan = table.plan_compaction(threshold=5_000)
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
-    shown = table.read_optimized(session).toArrow().to_pylist()  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
+    shown = table.read_optimized(session).toArrow().to_pylist()
     assert [row["id"] for row in shown] == [1]

@@ -28,7 +28,7 @@ def opened(path: Path, **settings: str) -> HudiTable:
 def compact(table: HudiTable, session: LocalSession) -> Plan:
     plan = table.plan_compaction()
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     return plan
 
 
@@ -73,8 +73,8 @@ def test_records_without_event_time_say_nothing_of_the_unit(session: LocalSessio
     schema = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
     table = HudiTable.create(str(tmp_path / "t"), schema, record_key=["id"], ordering_field="ts", buckets=1)
     rows = [{"id": n, "ts": SECOND * 1_000_000, "v": 1} for n in range(2)]
-    table.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
-    table.delete(session, session.rows([{"id": 1}], schema.remove(2).remove(1)))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, schema))
+    table.delete(session, session.rows([{"id": 1}], schema.remove(2).remove(1)))
     leave_to_others(tmp_path / "t")
     promise = opened(tmp_path / "t").freshness()
     assert promise.freshness == SECOND * 1000 - 1
@@ -116,7 +116,7 @@ def test_what_nobody_can_tell_is_no_promise(
     assert hint in (promise.reason or "")
     for ask in ({}, {"threshold": "2026-01-01"}, {"data_latency": "auto"}):
         if ask == {"data_latency": "auto"}:
-            found = table.plan_compaction(**ask, dry_run=True)  # type: ignore[arg-type]
+            found = table.plan_compaction(**ask, dry_run=True)
             assert isinstance(found, NoPlan)
             assert words in found.reason
             continue
@@ -150,11 +150,11 @@ def test_a_plan_by_a_unit_that_nobody_can_tell_any_more(session: LocalSession, t
     table, stated = opened(tmp_path / "t"), opened(tmp_path / "t", **{UNIT: "us"})
     plan = table.plan_compaction()
     assert isinstance(plan, Plan)
-    stated.upsert(session, session.rows([{"id": 7, "ts": SECOND * 1000}], SCHEMA))  # type: ignore[arg-type]
+    stated.upsert(session, session.rows([{"id": 7, "ts": SECOND * 1000}], SCHEMA))
     with pytest.raises(InvalidInput, match=r"ts:us, but the values of column 'ts' look like") as refused:
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
     assert "unit that it was planned with" in (refused.value.hint or "")
-    stated.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    stated.execute_compaction(session, plan.instant)
     assert table.pending_plan() is None
 
 
@@ -202,7 +202,7 @@ def test_a_latency_is_not_learned_from_a_wrong_unit(session: LocalSession, tmp_p
         str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, data_latency="auto"
     )
     rows = session.rows([{"id": 1, "ts": SECOND * 1_000_000}], SCHEMA)
-    table.upsert(session, rows)  # type: ignore[arg-type]
+    table.upsert(session, rows)
     assert table.observed_latency() is None
 
 
@@ -219,7 +219,7 @@ def test_a_new_table_states_its_unit(type_: pa.DataType, unit: str | None, tmp_p
 def test_a_table_of_ours_from_before_counts_milliseconds(session: LocalSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, data_latency="1h")
-    table.upsert(session, session.rows([{"id": 1, "ts": 5000}], SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{"id": 1, "ts": 5000}], SCHEMA))
     properties = path / ".hoodie/hoodie.properties"
     properties.write_text(properties.read_text().replace(f"{UNIT}=ms\n", ""))
     promise = HudiTable.open(str(path)).freshness()

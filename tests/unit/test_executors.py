@@ -26,7 +26,7 @@ def table(tmp_path: Path, session: LocalSession, request: pytest.FixtureRequest)
     made = HudiTable.create(
         str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, table_version=request.param
     )
-    made.upsert(session, session.rows(ROWS, SCHEMA))  # type: ignore[arg-type]
+    made.upsert(session, session.rows(ROWS, SCHEMA))
     return made
 
 
@@ -57,7 +57,7 @@ def test_an_execution_of_another_engine_is_left_alone(table: HudiTable, session:
     plan = planned(table)
     base = foreign_attempt(table, plan)
     with pytest.raises(Conflict, match="Another engine has begun"):
-        locked(table).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        locked(table).execute_compaction(session, plan.instant)
     assert base.read_bytes() == b"being written"
     assert inflight(table, plan.instant).read_bytes() == b""
 
@@ -68,7 +68,7 @@ def test_a_dead_one_is_taken_over_on_its_owners_word(
 ) -> None:
     plan = planned(table)
     base = foreign_attempt(table, plan)
-    HudiTable.open(table.path, settings=says).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    HudiTable.open(table.path, settings=says).execute_compaction(session, plan.instant)
     assert not base.exists()
     assert rows_of(table) == {row["id"]: (row["ts"], row["v"]) for row in ROWS}
 
@@ -80,9 +80,9 @@ def test_a_dead_attempt_of_ours_is_gone_on_with(
     with monkeypatch.context() as patch:
         patch.setattr(executor, "check_still_ours", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            locked(table).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+            locked(table).execute_compaction(session, plan.instant)
     assert begun_by_us(table._table.storage, table._table.layout, plan.instant)
-    locked(table).execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    locked(table).execute_compaction(session, plan.instant)
     assert rows_of(table) == {row["id"]: (row["ts"], row["v"]) for row in ROWS}
 
 
@@ -109,5 +109,5 @@ def test_an_attempt_that_was_taken_from_us_is_not_committed(
     publish = executor.publish
     monkeypatch.setattr(executor, "publish", taken_now)
     with pytest.raises(Conflict, match="taken back our execution"):
-        table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        table.execute_compaction(session, plan.instant)
     assert rows_of(table) == {row["id"]: (row["ts"], row["v"]) for row in ROWS}

@@ -161,7 +161,7 @@ def test_a_commit_with_another_number_than_64_bits_is_refused(value: object) -> 
 
 def _a_table(session: LocalSession, tmp_path: Path) -> tuple[HudiTable, Path]:
     table = create(tmp_path / "t")
-    table.upsert(session, session.rows([{"id": "a", "ts": 1, "v": 1}], SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{"id": "a", "ts": 1, "v": 1}], SCHEMA))
     return table, min((tmp_path / "t").glob(".*.log.*"))
 
 

@@ -63,9 +63,9 @@ def test_the_answer_stays_and_older_instants_are_refused(life: Life) -> None:
     assert isinstance(done, CleanResult)
     assert done.earliest_retained is not None
     assert life.snapshot() == before
-    life.table.time_travel(life.session, done.earliest_retained)  # type: ignore[arg-type]
+    life.table.time_travel(life.session, done.earliest_retained)
     with pytest.raises(InvalidInput, match="clean"):
-        life.table.time_travel(life.session, life.instants()[0])  # type: ignore[arg-type]
+        life.table.time_travel(life.session, life.instants()[0])
 
 
 def test_nothing_to_clean_says_why(life: Life) -> None:
@@ -128,7 +128,7 @@ def test_a_pending_plan_keeps_what_it_reads(life: Life) -> None:
     life.table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
     life.table.clean(retained=1)
     assert life.snapshot() == before
-    life.table.execute_compaction(life.session, plan.instant)  # type: ignore[arg-type]
+    life.table.execute_compaction(life.session, plan.instant)
     assert life.snapshot() == before
 
 
@@ -252,7 +252,7 @@ def test_a_savepoint_keeps_its_instant(life: Life) -> None:
     life.table.clean(retained=1)
     assert life.table.savepoints() == (at,)
     assert set(savepoint.files) <= life.files()
-    rows = life.table.time_travel(life.session, at).rows()  # type: ignore[arg-type, attr-defined]
+    rows = life.table.time_travel(life.session, at).rows()
     assert sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows) == expected
     assert life.table.savepoint(at) == at
     life.table.delete_savepoint(at)
@@ -348,7 +348,7 @@ def test_a_row_that_was_combined_away_stays_in_its_log_files_range(tmp_path: Pat
     life = Life(tmp_path / "t", session, **KEEP)
     life.upsert()
     rows = [{"id": 9, "ts": ts, "v": 0, "p": "a"} for ts in (20_000, 30_000)]
-    life.table.upsert(session, session.rows(rows, SCHEMA), clock_time=datetime.fromtimestamp(60, UTC))  # type: ignore[arg-type]
+    life.table.upsert(session, session.rows(rows, SCHEMA), clock_time=datetime.fromtimestamp(60, UTC))
     life.number = 60
     for _ in range(4):
         life.upsert()

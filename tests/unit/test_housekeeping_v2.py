@@ -243,7 +243,7 @@ def test_a_savepoint_is_named_by_both_times(life: Life) -> None:
         path for savepoint in life.table.state().timeline.completed(Action.SAVEPOINT) for path in files if savepoint
     }
     assert kept & life.files()
-    rows = life.table.time_travel(life.session, at).rows()  # type: ignore[arg-type, attr-defined]
+    rows = life.table.time_travel(life.session, at).rows()
     assert sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows) == saved
     life.table.delete_savepoint(at)
     assert not [name for name in life.timeline() if "savepoint" in name]

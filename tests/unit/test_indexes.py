@@ -35,7 +35,7 @@ def make(path: Path, **options: Any) -> HudiTable:
 def put(table: HudiTable, session: LocalSession, v: int, *rows: tuple[str, int]) -> str:
     """Upsert (key, event time) rows; their partition follows from the key. The instant."""
     frame = session.rows([{"id": k, "ts": ts, "day": day_of(k), "v": v} for k, ts in rows], SCHEMA)
-    done = table.upsert(session, frame)  # type: ignore[arg-type]
+    done = table.upsert(session, frame)
     assert done.instant is not None
     return done.instant
 
@@ -43,7 +43,7 @@ def put(table: HudiTable, session: LocalSession, v: int, *rows: tuple[str, int])
 def remove(table: HudiTable, session: LocalSession, *rows: tuple[str, int]) -> None:
     schema = pa.schema([SCHEMA.field(name) for name in ("id", "ts", "day")])
     frame = session.rows([{"id": k, "ts": ts, "day": day_of(k)} for k, ts in rows], schema)
-    table.delete(session, frame)  # type: ignore[arg-type]
+    table.delete(session, frame)
 
 
 def day_of(key: str) -> str:
@@ -57,7 +57,7 @@ def planned(table: HudiTable, threshold: int) -> Plan:
 
 
 def compact(table: HudiTable, session: LocalSession, threshold: int) -> CompactionResult:
-    return table.execute_compaction(session, planned(table, threshold).instant)  # type: ignore[arg-type]
+    return table.execute_compaction(session, planned(table, threshold).instant)
 
 
 def snapshot(table: HudiTable) -> dict[str, tuple[int, int]]:

@@ -57,10 +57,10 @@ def forget(life: Life, instant: str) -> None:
 def asked(life: Life) -> dict[str, Callable[[], Any]]:
     table, session = life.table, life.session
     return {
-        "snapshot": lambda: table.snapshot(session),  # type: ignore[arg-type]
-        "read optimized": lambda: table.read_optimized(session),  # type: ignore[arg-type]
-        "time travel": lambda: table.time_travel(session, "29990101000000"),  # type: ignore[arg-type]
-        "incremental": lambda: table.incremental(session, "earliest"),  # type: ignore[arg-type]
+        "snapshot": lambda: table.snapshot(session),
+        "read optimized": lambda: table.read_optimized(session),
+        "time travel": lambda: table.time_travel(session, "29990101000000"),
+        "incremental": lambda: table.incremental(session, "earliest"),
         "plan": lambda: table.plan_compaction(threshold=life.number * 1000),
         "clean": lambda: table.clean(retained=1),
         "upsert": life.upsert,
@@ -148,14 +148,14 @@ def test_a_link_of_a_slice_that_nobody_reads_now(tmp_path: Path, session: LocalS
     forget(life, instant)
     for plan in (life.path / ".hoodie").glob("*.compaction.requested"):
         plan.unlink()  # the plan of the compaction after it would name it too
-    life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+    life.table.time_travel(session, as_of)
     lose_target(link)
     assert life.snapshot() == rows
     assert life.table.freshness().freshness is not None
     (found,) = [f for f in life.table.validate() if f.path.endswith(link.name)]
     assert found.kind == "broken_link"
     with pytest.raises(InvalidInput):
-        life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+        life.table.time_travel(session, as_of)
     # The next clean takes it along with its slice.
     life.table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
     assert not os.path.lexists(link)
@@ -173,10 +173,10 @@ def test_a_link_is_read_as_of_an_instant_before_another_group_s_newest_slice(
     life.compact()
     link = next(one for one in links(life) if one.parent.name == "p=a")
     forget(life, first)
-    life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+    life.table.time_travel(session, as_of)
     lose_target(link)
     with pytest.raises(CorruptTable, match=re.escape(link.name)):
-        life.table.time_travel(session, as_of)  # type: ignore[arg-type]
+        life.table.time_travel(session, as_of)
 
 
 def test_a_base_file_that_is_a_link_to_nothing(tmp_path: Path, session: LocalSession) -> None:
@@ -204,7 +204,7 @@ def test_a_pending_plan_s_link_or_input_is_looked_at_before_anything_is_written(
     lose_target(links(life)[0])
     before = life.timeline(), life.files()
     with pytest.raises(CorruptTable, match="gone"):
-        life.table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        life.table.execute_compaction(session, plan.instant)
     assert (life.timeline(), life.files()) == before
     assert {"missing_link"} <= {found.kind for found in life.table.validate()}
     assert life.table.freshness().freshness is None

@@ -28,13 +28,13 @@ def make(path: Path, index: str = "SIMPLE", **settings: str) -> HudiTable:
 
 def put(table: HudiTable, session: LocalSession, v: int, *rows: tuple[str, int], day: str = "a") -> CommitResult:
     frame = session.rows([{"id": k, "ts": ts, "day": day, "v": v} for k, ts in rows], SCHEMA)
-    return table.upsert(session, frame)  # type: ignore[arg-type]
+    return table.upsert(session, frame)
 
 
 def remove(table: HudiTable, session: LocalSession, *rows: tuple[str, int], day: str = "a") -> CommitResult:
     schema = pa.schema([SCHEMA.field(name) for name in ("id", "ts", "day")])
     frame = session.rows([{"id": k, "ts": ts, "day": day} for k, ts in rows], schema)
-    return table.delete(session, frame)  # type: ignore[arg-type]
+    return table.delete(session, frame)
 
 
 def snapshot(table: HudiTable) -> list[tuple[str, int, int]]:
@@ -119,7 +119,7 @@ def test_a_file_in_a_pending_plan_does_not_grow(session: LocalSession, tmp_path:
     assert isinstance(plan, Plan)
     put(table, session, 3, ("x", 50), ("y", 40))
     assert base_files(table) == [["x"], ["y"]]
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert snapshot(table) == [("x", 50, 3), ("y", 40, 3)]
     assert rows_of(table.read_optimized_tasks()) == [("x", 30, 2), ("y", 40, 3)]
 

@@ -54,18 +54,18 @@ def make(path: Path, session: LocalSession, version: int, *, split: bool, block_
         properties.write_text(properties.read_text() + own)
     table = HudiTable.open(str(path), settings={"hoodie.logfile.data.block.format": block_format})
     for step in range(4):
-        table.upsert(session, session.frame(rows(step)), clock_time=at(2_000_000))  # type: ignore[arg-type]
+        table.upsert(session, session.frame(rows(step)), clock_time=at(2_000_000))
         if step == 0 and not split:
             compact(table, session, 2_000_000)
     gone = rows(1).select(["id"]).append_column("ts", pa.array([999_999] * len(rows(1)))).slice(0, 900)
-    table.delete(session, session.frame(gone), clock_time=at(2_000_000))  # type: ignore[arg-type]
+    table.delete(session, session.frame(gone), clock_time=at(2_000_000))
     return table
 
 
 def compact(table: HudiTable, session: LocalSession, threshold: int) -> None:
     plan = table.plan_compaction(threshold=threshold)
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
 
 
 def shown(table: HudiTable) -> list[dict[str, object]]:

@@ -20,7 +20,7 @@ ROW = {"id": "a", "ts": 1, "v": 1}
 @pytest.fixture
 def table(tmp_path: Path, session: LocalSession) -> HudiTable:
     table = create(tmp_path / "t")
-    table.upsert(session, session.rows([ROW], SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([ROW], SCHEMA))
     return table
 
 

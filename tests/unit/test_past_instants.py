@@ -55,7 +55,7 @@ class Table:
 
     def put(self, key: int, ts: int, v: int = 0) -> str:
         frame: Any = self.session.rows([{"id": key, "ts": ts, "v": v}], SCHEMA)
-        instant = self.open().upsert(self.session, frame).instant  # type: ignore[arg-type]
+        instant = self.open().upsert(self.session, frame).instant
         assert instant is not None
         return instant
 
@@ -65,7 +65,7 @@ class Table:
         return plan
 
     def execute(self, plan: Plan, **settings: str) -> None:
-        self.open(**settings).execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        self.open(**settings).execute_compaction(self.session, plan.instant)
 
     def compact(self, threshold: int) -> Plan:
         plan = self.plan(threshold)
@@ -159,7 +159,7 @@ def test_a_write_that_turns_up_below_a_published_plan_stops_it(table: Table, thr
     (table.timeline / f"{plan.instant}.compaction.requested").rename(table.timeline / f"{above}.compaction.requested")
     before = table.rows()
     with pytest.raises(Conflict, match=rf"{three[2]}, requested before the plan's instant, is not in the plan") as told:
-        table.open().execute_compaction(table.session, above)  # type: ignore[arg-type]
+        table.open().execute_compaction(table.session, above)
     assert "Unschedule" in str(told.value)
     table.open().unschedule(above)
     assert table.rows() == before

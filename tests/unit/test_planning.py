@@ -43,19 +43,19 @@ def make(path: Path, **options: Any) -> HudiTable:
 def put(table: HudiTable, session: LocalSession, clock: int, *rows: tuple[int, int, str]) -> CommitResult:
     """Upsert (key, event time, partition) rows at a clock time."""
     frame = session.rows([{"id": key, "ts": ts, "day": day, "v": clock} for key, ts, day in rows], SCHEMA)
-    return table.upsert(session, frame, clock_time=at(clock))  # type: ignore[arg-type]
+    return table.upsert(session, frame, clock_time=at(clock))
 
 
 def remove(table: HudiTable, session: LocalSession, clock: int, *rows: tuple[int, int, str]) -> CommitResult:
     schema = pa.schema([SCHEMA.field(name) for name in ("id", "ts", "day")])
     frame = session.rows([{"id": key, "ts": ts, "day": day} for key, ts, day in rows], schema)
-    return table.delete(session, frame, clock_time=at(clock))  # type: ignore[arg-type]
+    return table.delete(session, frame, clock_time=at(clock))
 
 
 def compact(table: HudiTable, session: LocalSession, **how: Any) -> CompactionResult:
     plan = table.plan_compaction(**how)
     assert isinstance(plan, Plan), plan
-    return table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    return table.execute_compaction(session, plan.instant)
 
 
 def opened(table: HudiTable, settings: dict[str, str]) -> HudiTable:
@@ -100,7 +100,7 @@ def test_a_whole_compaction_claims_no_threshold(session: LocalSession, tmp_path:
     plan = hudi.plan_compaction()
     assert isinstance(plan, Plan)
     assert plan.threshold == NO_THRESHOLD
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     after = table.freshness()
     assert (after.threshold, after.instant, after.min_event_time) == (1_500, first.instant, None)
     assert after.freshness == 1_500
@@ -113,7 +113,7 @@ def test_hudis_strategies_need_no_event_time_and_take_no_threshold(session: Loca
     hudi = opened(table, {**settings, "hoodie.payload.event.time.field": ""})
     for how in ({"threshold": 1_000}, {"data_latency": "1s"}):
         with pytest.raises(InvalidInput, match="UnBoundedCompactionStrategy"):
-            hudi.plan_compaction(**how)  # type: ignore[arg-type]
+            hudi.plan_compaction(**how)
     assert compact(hudi, session).logs_compacted == 1
     assert hudi.plan_compaction() == NoPlan("no file slice has log files")
 
@@ -398,7 +398,7 @@ def test_later_versions_carry_nothing_over(session: LocalSession, tmp_path: Path
     first, second = (i for i in table.state().timeline.instants if i.is_completed)
     assert (first.completion or "") < plan.instant < second.timestamp
     assert [op.carried_over for op in plan.operations] == [()]
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert snapshot(table) == before
     assert [len(s.log_files) for s in table.state().view.latest] == [1]
 
@@ -457,7 +457,7 @@ def test_file_groups_that_need_another_cut_wait_for_another_plan(session: LocalS
     while isinstance(plan := table.plan_compaction(threshold=2_000), Plan):
         taken.append([(op.partition, len(op.log_files)) for op in plan.operations])
         before_claim = table.freshness().threshold
-        result = table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+        result = table.execute_compaction(session, plan.instant)
         assert result.threshold is not None
         assert before_claim is None or result.threshold >= before_claim
         assert snapshot(table) == before

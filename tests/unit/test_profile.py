@@ -112,7 +112,7 @@ def written(path: Path, session: LocalSession, *batches: list[int], version: int
     )
     for seconds in batches:
         rows = [{"id": n, "ts": second * 1000, "note": "x"} for n, second in enumerate(seconds)]
-        table.upsert(session, session.rows(rows, SCHEMA))  # type: ignore[arg-type]
+        table.upsert(session, session.rows(rows, SCHEMA))
     return table
 
 
@@ -136,7 +136,7 @@ def test_after_a_compaction_base_files_tell_the_same(session: LocalSession, tmp_
     table = written(tmp_path / "t", session, [NOW_S - 60, NOW_S - 50], [NOW_S - 5])
     before = table.profile().choice.column
     plan = table.plan_compaction(threshold=NOW_S * 1000)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type, union-attr]
+    table.execute_compaction(session, plan.instant)  # type: ignore[union-attr]
     for log in (tmp_path / "t").rglob(".*.log.*"):
         log.unlink()
     after = table.profile()

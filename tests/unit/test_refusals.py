@@ -26,7 +26,7 @@ SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])
 @pytest.fixture
 def table(session: LocalSession, tmp_path: Path) -> HudiTable:
     table = HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1)
-    table.upsert(session, session.rows([{"id": "a", "ts": 1}], SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{"id": "a", "ts": 1}], SCHEMA))
     return table
 
 
@@ -35,8 +35,8 @@ def refused_everywhere(table: HudiTable, session: LocalSession, words: str) -> N
     table = HudiTable.open(table.path, settings={"hudi_assets.data.latency": "0s"})
     before = sorted(Path(table.path).rglob("*"))
     looks: list[Callable[[], object]] = [
-        lambda: table.snapshot(session).toArrow(),  # type: ignore[arg-type]
-        lambda: table.incremental(session, "000").toArrow(),  # type: ignore[arg-type]
+        lambda: table.snapshot(session).toArrow(),
+        lambda: table.incremental(session, "000").toArrow(),
         table.freshness,
         table.plan_compaction,
     ]
@@ -65,7 +65,7 @@ def test_data_files_of_other_kinds(table: HudiTable, session: LocalSession, name
 def test_other_files_are_no_data_files(table: HudiTable, session: LocalSession) -> None:
     for name in ("notes.orc", ".x.log.1.cdc.crc", "_SUCCESS", "model.hfile"):
         (Path(table.path) / name).write_bytes(b"")
-    assert table.snapshot(session).count() == 1  # type: ignore[arg-type]
+    assert table.snapshot(session).count() == 1
 
 
 Change = Callable[[BlockType, dict[int, str], bytes], tuple[BlockType, dict[int, str], bytes]]
@@ -123,13 +123,13 @@ def test_base_files_of_other_kinds(
 ) -> None:
     plan = table.plan_compaction(threshold=1)
     assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     base = min(Path(table.path).glob("*.parquet"))
     whole = base.stat().st_size
     # As long as the commit says, so that it is not refused for being short.
     pq.write_table(change(pq.read_table(base)).replace_schema_metadata({"filler": "x" * whole}), base)
     with pytest.raises(UnsupportedTable, match=words):
-        table.snapshot(session).toArrow()  # type: ignore[arg-type]
+        table.snapshot(session).toArrow()
 
 
 def test_a_plan_with_a_bootstrap_base_file() -> None:
@@ -139,7 +139,7 @@ def test_a_plan_with_a_bootstrap_base_file() -> None:
     schema, records = reader.writer_schema, list(reader)
     records[0]["operations"][0]["bootstrapFilePath"] = "/elsewhere/f.parquet"  # type: ignore[index, call-overload]
     out = io.BytesIO()
-    fastavro.writer(out, schema, records)  # type: ignore[arg-type]
+    fastavro.writer(out, schema, records)
     with pytest.raises(UnsupportedTable, match="bootstrap"):
         decode_plan("2", out.getvalue(), "here")
 
@@ -191,9 +191,9 @@ def test_other_partition_paths_are_read_and_not_written(
     rows = session.rows([{"id": "b", "ts": 2}], SCHEMA)
     for write in (other.upsert, other.bulk_insert, other.delete):
         with pytest.raises(UnsupportedTable, match=f"partition paths are made by .*{named}"):
-            write(session, rows)  # type: ignore[arg-type]
+            write(session, rows)
     assert sorted(Path(table.path).rglob("*")) == before
-    assert len(other.snapshot(session).toArrow()) == 1  # type: ignore[arg-type]
+    assert len(other.snapshot(session).toArrow()) == 1
 
 
 @pytest.mark.parametrize("kind", ["SIMPLE", "COMPLEX", "NON_PARTITION", "simple", "SIMPLE_AVRO", "COMPLEX_AVRO"])
@@ -201,4 +201,4 @@ def test_a_key_generator_stated_by_its_type(kind: str, table: HudiTable, session
     properties = Path(table.path) / ".hoodie/hoodie.properties"
     lines = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.table.keygenerator")]
     properties.write_text("\n".join([*lines, f"hoodie.table.keygenerator.type={kind}"]))
-    assert HudiTable.open(table.path).upsert(session, session.rows([{"id": "b", "ts": 2}], SCHEMA)).rows == 1  # type: ignore[arg-type]
+    assert HudiTable.open(table.path).upsert(session, session.rows([{"id": "b", "ts": 2}], SCHEMA)).rows == 1

@@ -50,9 +50,9 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, session: LocalSession)
     """A base file and four log blocks, most of whose records lose."""
     HudiTable.create(str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, data_latency="0s")
     made = HudiTable.open(str(tmp_path / "t"), settings={"hoodie.logfile.data.block.format": request.param})
-    made.bulk_insert(session, session.frame(rows(0)))  # type: ignore[arg-type]
+    made.bulk_insert(session, session.frame(rows(0)))
     for step in range(1, 5):
-        made.upsert(session, session.frame(rows(step)))  # type: ignore[arg-type]
+        made.upsert(session, session.frame(rows(step)))
     return made
 
 
@@ -111,7 +111,7 @@ def test_a_compaction_changes_no_row_of_the_snapshot(table: HudiTable, session: 
     before = shown()
     plan = table.plan_compaction(data_latency="0s")
     assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, plan.instant)
     assert table.state().view.latest[0].log_files == ()
     assert shown().equals(before)
     base = table.state().view.latest[0].base_file

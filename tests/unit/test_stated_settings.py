@@ -113,11 +113,11 @@ def test_rows_are_not_placed_in_buckets_of_another_kind(session: Any, path: str)
     kept = properties.read_text()
     properties.write_text(kept.replace("hash.field=a,b", "hash.field=a"))
     with pytest.raises(UnsupportedTable, match=r"told by hoodie\.bucket\.index\.hash\.field=a, not"):
-        HudiTable.open(path).upsert(session, rows)  # type: ignore[arg-type]
+        HudiTable.open(path).upsert(session, rows)
     properties.write_text(kept)
     counts = Path(path, ".hoodie/.bucket_index/partition_bucket_index_meta")
     counts.mkdir(parents=True)
     with pytest.raises(UnsupportedTable, match="bucket counts of their own"):
-        HudiTable.open(path).upsert(session, rows)  # type: ignore[arg-type]
+        HudiTable.open(path).upsert(session, rows)
     counts.rmdir()
-    HudiTable.open(path).upsert(session, rows)  # type: ignore[arg-type]
+    HudiTable.open(path).upsert(session, rows)

@@ -310,7 +310,7 @@ class Table:
         self.number += 1
         self.ahead_ms = -(ms or 0)
         rows = self.session.rows([{"id": self.number, "ts": self.number, "v": 1, "p": ""}], SCHEMA)
-        instant = self.open(zone).upsert(self.session, rows).instant or ""  # type: ignore[arg-type]
+        instant = self.open(zone).upsert(self.session, rows).instant or ""
         self.age(instant, ms or 0)
         self.ahead_ms = 0
         return instant
@@ -354,7 +354,7 @@ def test_a_table_across_the_hour_that_comes_twice(tmp_path: Path, session: Local
     assert instant_ms(plan.instant, LOS_ANGELES) <= SECOND_PASS + HOUR + MINUTE + (system_now_ms() - now)
     some: Any = session
     ours.execute_compaction(some, plan.instant)
-    assert {row["id"] for row in ours.snapshot(some).rows()} == {1, 3, 5}  # type: ignore[operator]
+    assert {row["id"] for row in ours.snapshot(some).rows()} == {1, 3, 5}
 
 
 @pytest.mark.parametrize(("writers", "theirs"), [("Etc/GMT+8", "UTC-08:00"), (KOLKATA, "UTC+05:30")])
@@ -475,7 +475,7 @@ def test_a_commit_bounds_nothing_in_another_zone(table: Table, in_zone: Any) -> 
     in_zone("UTC")
     table.written_in(KOLKATA)
     keys: Any = table.session.frame(table.session.rows([{"id": 1}], SCHEMA).table.select(["id"]))
-    table.open(KOLKATA).delete(table.session, keys)  # type: ignore[arg-type]
+    table.open(KOLKATA).delete(table.session, keys)
     assert table.open(KOLKATA).freshness().freshness is not None
     found = table.open().freshness()
     assert found.freshness is None
@@ -541,7 +541,7 @@ def test_a_compaction_is_not_rolled_back_where_a_commit_below_it_wrote_to_its_sl
     opened = table.open()
     plan = opened.plan_compaction(threshold=1)
     assert isinstance(plan, Plan)
-    opened.execute_compaction(table.session, plan.instant)  # type: ignore[arg-type]
+    opened.execute_compaction(table.session, plan.instant)
     later = table.write(None)
     below = moved_instant(plan.instant, -1)
     for file in [file for file in table.path.rglob("*") if file.is_file() and ".aux" not in file.parts]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from hudi_assets.engine.actions.archiving.archive import Archiver, ArchiveResult
 from hudi_assets.engine.actions.cleaning.clean import Cleaner
@@ -22,6 +21,7 @@ from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as spark_session
+from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.status import stats_of
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
@@ -29,9 +29,6 @@ from hudi_assets.engine.transaction.leftovers import leftovers
 from hudi_assets.engine.transaction.restore import RestoreResult
 from hudi_assets.engine.transaction.rollback import RollbackResult
 from hudi_assets.engine.validate import Finding, validate
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Maintenance(OpenedTable):
@@ -116,7 +113,7 @@ class Maintenance(OpenedTable):
             now_ms=state.now_ms,
         )
 
-    def execute_compaction(self, spark: SparkSession, instant: str) -> CompactionResult:
+    def execute_compaction(self, spark: Session[Frame], instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`.
 
         Args:
@@ -135,7 +132,7 @@ class Maintenance(OpenedTable):
 
     def compact(
         self,
-        spark: SparkSession,
+        spark: Session[Frame],
         *,
         threshold: Time | None = None,
         data_latency: Latency | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from hudi_assets.engine.hudi_table.opened import OpenedTable
@@ -23,9 +21,7 @@ from hudi_assets.engine.queries.query import (
 )
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
 from hudi_assets.engine.spark import session as spark_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from hudi_assets.engine.spark.interface import FrameT, Session
 
 
 class Reads(OpenedTable):
@@ -44,7 +40,7 @@ class Reads(OpenedTable):
         chosen = chosen_columns(schema, columns, self.path)
         return schema if chosen is None else pa.schema([schema.field(name) for name in chosen])
 
-    def snapshot(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
+    def snapshot(self, spark: Session[FrameT], *, columns: Columns = None) -> FrameT:
         """The snapshot view: base files with every committed log record merged in."""
         spark_session.use_this_python(spark)
         return snapshot_frame(spark, self._readable(), columns)
@@ -53,7 +49,7 @@ class Reads(OpenedTable):
         """The snapshot view as picklable tasks. `ReadTask.read` gives the rows of each."""
         return snapshot_tasks(self._readable(), columns)
 
-    def read_optimized(self, spark: SparkSession, *, columns: Columns = None) -> DataFrame:
+    def read_optimized(self, spark: Session[FrameT], *, columns: Columns = None) -> FrameT:
         """The read-optimized view: Spark's own Parquet reader on the current base files."""
         return read_optimized_frame(spark, self._readable(), columns)
 
@@ -61,7 +57,7 @@ class Reads(OpenedTable):
         """The read-optimized view as picklable tasks. `ReadTask.read` gives the rows of each."""
         return read_optimized_tasks(self._readable(), columns)
 
-    def time_travel(self, spark: SparkSession, instant: Moment, *, columns: Columns = None) -> DataFrame:
+    def time_travel(self, spark: Session[FrameT], instant: Moment, *, columns: Columns = None) -> FrameT:
         """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
 
         Raises:
@@ -75,8 +71,8 @@ class Reads(OpenedTable):
         return time_travel_tasks(self._readable(), instant, columns)
 
     def incremental(
-        self, spark: SparkSession, begin: Moment, end: Moment | None = None, *, columns: Columns = None
-    ) -> DataFrame:
+        self, spark: Session[FrameT], begin: Moment, end: Moment | None = None, *, columns: Columns = None
+    ) -> FrameT:
         """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
 
         On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hudi_assets.engine import status as look
 from hudi_assets.engine.actions.writing.delta_commit import Writer
@@ -11,9 +10,7 @@ from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CommitResult
 from hudi_assets.engine.model.units import parse_time
 from hudi_assets.engine.spark import session as spark_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from hudi_assets.engine.spark.interface import Frame, Session
 
 
 class Writes(OpenedTable):
@@ -25,8 +22,8 @@ class Writes(OpenedTable):
 
     def upsert(
         self,
-        spark: SparkSession,
-        df: DataFrame,
+        spark: Session[Frame],
+        df: Frame,
         *,
         clock_time: datetime | None = None,
         batch_id: str | None = None,
@@ -50,8 +47,8 @@ class Writes(OpenedTable):
 
     def bulk_insert(
         self,
-        spark: SparkSession,
-        df: DataFrame,
+        spark: Session[Frame],
+        df: Frame,
         *,
         clock_time: datetime | None = None,
         batch_id: str | None = None,
@@ -65,8 +62,8 @@ class Writes(OpenedTable):
 
     def delete(
         self,
-        spark: SparkSession,
-        df: DataFrame,
+        spark: Session[Frame],
+        df: Frame,
         *,
         clock_time: datetime | None = None,
         batch_id: str | None = None,
@@ -74,7 +71,7 @@ class Writes(OpenedTable):
         """Delete the keys of a DataFrame (key and partition columns; the ordering column if it should count)."""
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
-    def _writer(self, spark: SparkSession) -> Writer:
+    def _writer(self, spark: Session[Frame]) -> Writer:
         spark_session.use_this_python(spark)
         return Writer(self._table, spark, look.freshness_of)
 

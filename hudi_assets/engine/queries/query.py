@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,6 +20,7 @@ from hudi_assets.engine.queries.moments import Moment, parse_begin, parse_instan
 from hudi_assets.engine.queries.partition_filter import places_of
 from hudi_assets.engine.queries.read_optimized_columns import have_table_types
 from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.spark.interface import FrameT, Session
 from hudi_assets.engine.spark.partitions import Places
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.past import history_of, whole_from
@@ -32,9 +32,6 @@ from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.table.slices.rows import in_batches, read_slice
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, moved_instant
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _NEVER = "~"  # after every instant
 Columns = Sequence[str] | None
@@ -106,7 +103,7 @@ def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRang
     ]
 
 
-def _frame(session: SparkSession, state: TableState, tasks: list[ReadTask], columns: Columns) -> DataFrame:
+def _frame(session: Session[FrameT], state: TableState, tasks: list[ReadTask], columns: Columns) -> FrameT:
     schema = slice_reader(state, columns).shown
     slices = [task.slice for task in tasks]
     # The tasks of one query differ in their slice alone: the rest goes to the workers once.
@@ -138,7 +135,7 @@ def snapshot_tasks(state: TableState, columns: Columns = None) -> list[ReadTask]
     return _tasks(slice_reader(state, columns), _view(state).latest)
 
 
-def snapshot_frame(session: SparkSession, state: TableState, columns: Columns = None) -> DataFrame:
+def snapshot_frame(session: Session[FrameT], state: TableState, columns: Columns = None) -> FrameT:
     return _frame(session, state, snapshot_tasks(state, columns), columns)
 
 
@@ -148,7 +145,7 @@ def read_optimized_tasks(state: TableState, columns: Columns = None) -> list[Rea
     return [ReadTask(reader, SliceTask(base.path, (), base.size)) for base in _view(state).base_files]
 
 
-def read_optimized_frame(session: SparkSession, state: TableState, columns: Columns = None) -> DataFrame:
+def read_optimized_frame(session: Session[FrameT], state: TableState, columns: Columns = None) -> FrameT:
     """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
     tasks = read_optimized_tasks(state, columns)
     if not have_table_types(state):
@@ -179,7 +176,7 @@ def time_travel_tasks(state: TableState, instant: Moment, columns: Columns = Non
     return _tasks(_reader_as_of(state, t, columns), _slices_as_of(state, t, since))
 
 
-def time_travel_frame(session: SparkSession, state: TableState, instant: Moment, columns: Columns = None) -> DataFrame:
+def time_travel_frame(session: Session[FrameT], state: TableState, instant: Moment, columns: Columns = None) -> FrameT:
     return _frame(session, state, time_travel_tasks(state, instant, columns), columns)
 
 
@@ -278,8 +275,8 @@ def _completed_after(state: TableState, begin: str) -> tuple[str, ...]:
 
 
 def incremental_frame(
-    session: SparkSession, state: TableState, begin: Moment, end: Moment | None = None, columns: Columns = None
-) -> DataFrame:
+    session: Session[FrameT], state: TableState, begin: Moment, end: Moment | None = None, columns: Columns = None
+) -> FrameT:
     return _frame(session, state, incremental_tasks(state, begin, end, columns), columns)
 
 

@@ -1,5 +1,6 @@
 """Spark: nothing else in the engine imports PySpark or calls a session.
 
+- `interface` is what the rest of the engine knows of a session and of a DataFrame.
 - `start` starts a session on this machine, on the Java that `java_runtime` finds.
 - `session` is what the engine asks of a session: tasks that run on workers, DataFrames made of tasks.
 - `parquet` lets workers read a DataFrame that is plain Parquet files.

@@ -21,6 +21,7 @@ import pyarrow as pa
 from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.capabilities import capabilities, check_classic
+from hudi_assets.engine.spark.interface import Frame, FrameT, Session, as_made_by, data_of, spark_of
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
 
@@ -45,14 +46,14 @@ class ListedFile(NamedTuple):
     modified_ms: int
 
 
-def use_this_python(spark: SparkSession) -> None:
+def use_this_python(session: Session[Frame]) -> None:
     """Let a local session's workers be this Python: another may lack our packages.
 
     Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
     alone.
     """
-    check_classic(spark)
-    context = spark.sparkContext
+    check_classic(session)
+    context = spark_of(session).sparkContext
     if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
 
@@ -66,9 +67,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return converted
 
 
-def schema_of(frame: DataFrame) -> pa.Schema:
+def schema_of(frame: Frame) -> pa.Schema:
     """A DataFrame's schema in Arrow."""
-    return arrow_schema(frame.schema)
+    return arrow_schema(data_of(frame).schema)
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -108,7 +109,7 @@ def _in_workers(run: _OnBatches) -> _OnBatches:
     return run_in_worker
 
 
-def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:
+def run_tasks(session: Session[Frame], function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:
     """Run `function` on each task in a Spark task of its own; results in the order of the tasks.
 
     An error of the engine's own kinds comes back as itself, not wrapped in Spark's.
@@ -124,18 +125,19 @@ def run_tasks(spark: SparkSession, function: Callable[[Any], Result], tasks: Seq
                 outcome = dumps(capture(function, pickle.loads(payload[number])))
                 yield pa.RecordBatch.from_pydict({"id": [number], "result": [outcome]}, _RESULT)
 
-    rows = _one_partition_each(spark, len(tasks)).mapInArrow(run, "id bigint, result binary").collect()
+    one_each = _one_partition_each(spark_of(session), len(tasks))
+    rows = one_each.mapInArrow(run, "id bigint, result binary").collect()
     results = {row["id"]: unwrap(row["result"]) for row in rows}
     return [results[i] for i in range(len(tasks))]
 
 
 def frame_from_tasks(
-    spark: SparkSession,
+    session: Session[FrameT],
     function: Callable[[Any, Sequence[str]], Iterator[pa.RecordBatch]],
     tasks: Sequence[Any],
     schema: pa.Schema,
     places: Places,
-) -> DataFrame:
+) -> FrameT:
     """A DataFrame of the rows that `function` yields for each task, lazily; several tasks make one of Spark's.
 
     `function` gets a task and the names of the columns that its batches have to have: those that a plan needs, at
@@ -143,9 +145,9 @@ def frame_from_tasks(
     """
     from pyspark.sql.functions import lit
 
-    target = spark_schema(schema)
+    spark, target = spark_of(session), spark_schema(schema)
     if not tasks:
-        return spark.createDataFrame([], target)
+        return as_made_by(session, spark.createDataFrame([], target))
     payload = [pickle.dumps(task) for task in tasks]
     every = tuple(schema.names)
 
@@ -160,9 +162,10 @@ def frame_from_tasks(
 
     pruned = _pruned(spark, run, target, places)
     if pruned is not None:
-        return pruned
+        return as_made_by(session, pruned)
     one_each = _one_partition_each(spark, len(tasks))
-    return one_each.select(one_each.id.cast("string"), lit(",".join(every))).mapInArrow(run, target)
+    numbers = one_each.select(one_each.id.cast("string"), lit(",".join(every)))
+    return as_made_by(session, numbers.mapInArrow(run, target))
 
 
 def _without_columns(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -191,9 +194,9 @@ def _related(session: Any, relation: Any) -> DataFrame:
     return DataFrame(session._jsparkSession.baseRelationToDataFrame(relation), session)
 
 
-def parallelism(spark: SparkSession) -> int:
+def parallelism(session: Session[Frame]) -> int:
     """How many tasks can run at a time."""
-    cores: int = spark.sparkContext.defaultParallelism
+    cores: int = spark_of(session).sparkContext.defaultParallelism
     return cores
 
 
@@ -201,46 +204,50 @@ def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+def select(frame: Frame, names: Sequence[str]) -> Frame:
     """Some columns of a DataFrame, by name."""
-    return frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
+    return data_of(frame).select(*("`" + name.replace("`", "``") + "`" for name in names))
 
 
-def parquet_frame(spark: SparkSession, files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> DataFrame:
+def parquet_frame(session: Session[FrameT], files: Sequence[ListedFile], schema: pa.Schema, places: Places) -> FrameT:
     """Spark's own Parquet reader on some files, without those whose partitions a filter excludes.
 
     `places`: of each file. Paths are names, not patterns (a value may hold brackets).
     """
-    target = spark_schema(schema)
+    return as_made_by(session, _parquet_frame(spark_of(session), files, spark_schema(schema), places))
+
+
+def _parquet_frame(spark: Any, files: Sequence[ListedFile], target: StructType, places: Places) -> DataFrame:
     if not files:
-        return spark.createDataFrame([], target)
-    session: Any = spark
-    index = spark_java.new(session, "BaseFiles", places.to_json(), json.dumps(files))
+        none: DataFrame = spark.createDataFrame([], target)
+        return none
+    index = spark_java.new(spark, "BaseFiles", places.to_json(), json.dumps(files))
     if index is not None:
-        return _related(session, index.relation(session._jsparkSession, target.json()))
+        return _related(spark, index.relation(spark._jsparkSession, target.json()))
     # Partition columns are in the files: values guessed from directory names must not shadow them.
     reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
-    return reader.parquet(*(file.uri for file in files))
+    frame: DataFrame = reader.parquet(*(file.uri for file in files))
+    return frame
 
 
 # ------------------------------------------------------------------------------------------ rows on their way to tasks
 
 
-def session_of(frame: DataFrame) -> SparkSession:
+def session_of(frame: Frame) -> Session[Frame]:
     """The session that a DataFrame is of."""
-    return frame.sparkSession
+    return data_of(frame).sparkSession
 
 
-def scratch_folder(spark: SparkSession) -> str | None:
+def scratch_folder(session: Session[Frame]) -> str | None:
     """A folder that all workers reach, and that Spark deletes when it ends; None where they may be elsewhere."""
-    context: Any = spark.sparkContext
+    context: Any = spark_of(session).sparkContext
     if not (context.master or "").startswith("local"):
         return None
     folder: str | None = getattr(context, "_temp_dir", None)
     return folder
 
 
-def map_rows(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Result]) -> list[Result]:
+def map_rows(frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Result]) -> list[Result]:
     """`function` on the rows of each partition of a DataFrame; its results in the order of the rows.
 
     Plain Parquet files are read where `function` runs, in more parts than Spark would make of them.
@@ -249,7 +256,7 @@ def map_rows(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Re
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _outcome(lambda _: function(iter(batches)))
 
-    return [unwrap(row["result"]) for row in _of_rows(frame, run, _OUTCOME).collect()]
+    return [unwrap(row["result"]) for row in _of_rows(data_of(frame), run, _OUTCOME).collect()]
 
 
 def _of_rows(frame: DataFrame, run: Callable[..., Iterator[pa.RecordBatch]], schema: pa.Schema) -> DataFrame:
@@ -305,10 +312,10 @@ class Carried:
 
 @contextmanager
 def carried(
-    frame: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
+    frame: Frame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
 ) -> Iterator[Carried]:
     """The pieces that `run` makes of each partition's rows: made once, whatever is done with them inside the block."""
-    pieces = _of_rows(frame, lambda batches: run(iter(batches)), schema).persist()
+    pieces = _of_rows(data_of(frame), lambda batches: run(iter(batches)), schema).persist()
     try:
         yield Carried(pieces)
     finally:

@@ -7,7 +7,6 @@ import math
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.residue import ResidueSpec, residue_path
@@ -19,6 +18,7 @@ from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Compaction
 from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
@@ -38,9 +38,6 @@ from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
 from hudi_assets.engine.transaction.transaction import transaction
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _LOCK_WAIT_S = 30.0
 _COMMIT_WAIT_S = 600.0
 
@@ -51,7 +48,7 @@ class CompactionExecutor:
 
     table: OpenTable
 
-    def execute(self, session: SparkSession, instant: str) -> CompactionResult:
+    def execute(self, session: Session[Frame], instant: str) -> CompactionResult:
         started = time.monotonic()
         self.table.storage.check_writable()
         action = f"executes compaction {instant}"
@@ -150,7 +147,7 @@ class CompactionExecutor:
                 hint="Execute it with the event-time field and unit that it was planned with.",
             )
 
-    def _run(self, session: SparkSession, state: TableState, plan: Plan) -> list[Executed]:
+    def _run(self, session: Session[Frame], state: TableState, plan: Plan) -> list[Executed]:
         # The schema of the plan's instant, not of now: after a restore to between the two its base files still fit.
         past = state.in_schema_of(plan.instant)
         spec = CompactionSpec(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, CompactionResult, OperationResult, Plan
+from hudi_assets.engine.spark.interface import Frame, Session, spark_of
 from hudi_assets.engine.spark.java_classes import jvm_offset_ms
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
@@ -78,13 +79,14 @@ class HudiExecutor:
 
     table: OpenTable
 
-    def execute(self, session: SparkSession, instant: str) -> CompactionResult:
+    def execute(self, session: Session[Frame], instant: str) -> CompactionResult:
         """Execute the plan of `instant`. Raises `EnvironmentProblem` for a session without Hudi."""
         started = time.monotonic()
         where = f"{self.table.path} {instant}"
         check_hudi_executes(self.table.config, self.table.layout, None, where)
-        check_session(session)
-        check_jvm_zone(session, self.table.config, self.table.now_ms(), where)
+        spark = spark_of(session)
+        check_session(spark)
+        check_jvm_zone(spark, self.table.config, self.table.now_ms(), where)
         action = f"has Apache Hudi execute compaction {instant}"
         with table_lock(self.table.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
             # Not between a planner's publishing and its second look, which may withdraw the plan.
@@ -92,16 +94,16 @@ class HudiExecutor:
                 state = tx.read()
                 plan = _pending(state, instant, where)
                 check_hudi_executes(self.table.config, self.table.layout, plan, where)
-            self._run(session, instant)
+            self._run(spark, instant)
             return self._result(plan, time.monotonic() - started)
 
-    def _run(self, session: SparkSession, instant: str) -> None:
+    def _run(self, spark: SparkSession, instant: str) -> None:
         options = ",".join(f"{key}={value}" for key, value in hudi_options(self.table.config).items())
         path = self.table.path
         for text in (path, options):
             if "'" in text or "\\" in text:
                 raise InvalidInput(f"{text!r} cannot be given to Hudi's procedure: it has a quote or backslash.")
-        session.sql(
+        spark.sql(
             f"call run_compaction(op => 'execute', path => '{path}', timestamp => {instant}, options => '{options}')"
         ).collect()
 

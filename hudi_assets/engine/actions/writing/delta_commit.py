@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,6 +26,7 @@ from hudi_assets.engine.event_time.table_times import TableTimes, archived_batch
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.table import schema_evolution as evolution
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.index import bloom_filter_of, looks_keys_up, refuse_writes
@@ -43,9 +43,6 @@ from hudi_assets.engine.transaction.heartbeat import Beat, Heartbeats
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.transaction import Transaction, transaction
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 WRITER_NAME = "hudi-assets"
 UPSERT, DELETE, BULK_INSERT = "UPSERT", "DELETE", "BULK_INSERT"  # org.apache.hudi.common.model.WriteOperationType
 _LOCK_WAIT_S = 600.0
@@ -57,7 +54,7 @@ class Writer:
     """Writes delta commits into one table."""
 
     table: OpenTable
-    session: SparkSession
+    session: Session[Frame]
     freshness_of: Callable[[TableState], Freshness]
 
     @staticmethod
@@ -69,10 +66,10 @@ class Writer:
                 batches[batch] = instant.timestamp
         return batches
 
-    def upsert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+    def upsert(self, df: Frame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         return self._write(df, UPSERT, clock_ms, batch_id)
 
-    def bulk_insert(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+    def bulk_insert(self, df: Frame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         if self.table.config.merging.exact_split:
             raise InvalidInput(
                 "With exact split the read-optimized view holds no record above its threshold; a bulk insert would.",
@@ -81,7 +78,7 @@ class Writer:
             )
         return self._write(df, BULK_INSERT, clock_ms, batch_id)
 
-    def _write(self, df: DataFrame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+    def _write(self, df: Frame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.table.config)
         state = self._evolved(self.table.read(), spark.schema_of(df))
@@ -92,7 +89,7 @@ class Writer:
         tight = tight_columns(self.table.storage, self.table.layout, state.timeline, data)
         return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id, tight)
 
-    def delete(self, df: DataFrame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+    def delete(self, df: Frame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         given = spark.schema_of(df).names
         for name in (*self.table.config.record_key, *self.table.config.partition_fields):
             if name not in given:
@@ -116,7 +113,7 @@ class Writer:
             raise InvalidInput(error.what, where=self.table.path, hint=error.hint) from error
         return state if schema == state.avro_schema else replace(state, evolved_schema=schema)
 
-    def _check_types(self, df: DataFrame) -> None:
+    def _check_types(self, df: Frame) -> None:
         try:
             evolution.check_fits(spark.schema_of(df), self.table.read().data_schema)
         except InvalidInput as error:
@@ -178,7 +175,7 @@ class Writer:
 
     def _commit(
         self,
-        df: DataFrame,
+        df: Frame,
         not_null: Sequence[str],
         by_value: pa.Schema,
         operation: str,

@@ -11,17 +11,15 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from hudi_assets.engine.actions.writing.parcels import PIECES, ipc_bytes, note_row, parcels_of, pieces_of
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.spark import session as spark
+from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.storage import LocalStorage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SLOTS_PER_CORE = 16
 _TASK_BYTES = 256 << 20
@@ -65,7 +63,7 @@ class Packed:
 
 
 @contextmanager
-def packed(frame: DataFrame, pack: Pack) -> Iterator[Packed]:
+def packed(frame: Frame, pack: Pack) -> Iterator[Packed]:
     """Pack a DataFrame's rows, once, whatever is done with them inside the block. Errors of `pack` come as they are."""
     session = spark.session_of(frame)
     cores = spark.parallelism(session)
@@ -126,7 +124,7 @@ class _Filed(NamedTuple):
 
 
 @contextmanager
-def _in_files(session: SparkSession, frame: DataFrame, pack: Pack, slots: int, folder: str) -> Iterator[_Found]:
+def _in_files(session: Session[Frame], frame: Frame, pack: Pack, slots: int, folder: str) -> Iterator[_Found]:
     scratch = LocalStorage(f"{folder}/parcels-{uuid.uuid4()}")
     try:
         filed = spark.map_rows(frame, lambda batches: file_parcels(scratch, pack(batches, slots)))
@@ -181,7 +179,7 @@ def parcels_in_files(scratch: LocalStorage, places: Sequence[Place]) -> Iterator
 
 
 @contextmanager
-def _shuffled(frame: DataFrame, pack: Pack, slots: int) -> Iterator[_Found]:
+def _shuffled(frame: Frame, pack: Pack, slots: int) -> Iterator[_Found]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partition = int(spark.write_token().split("-")[0])
         yield from packing(pack, batches, slots, partition)
