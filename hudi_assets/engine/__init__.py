@@ -62,6 +62,7 @@ from hudi_assets.engine.model.profile import TableProfile, TimeColumn
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, duration, iso, parse_latency
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.spark.errors import problem_of
+from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.storage import Storage, open_storage
 from hudi_assets.engine.table.settings.compaction import TriggerName
@@ -101,6 +102,7 @@ __all__ = [
     "EnvironmentProblem",
     "EventTimeUnit",
     "Finding",
+    "Frame",
     "Freshness",
     "HudiAssetsError",
     "HudiTable",
@@ -121,6 +123,7 @@ __all__ = [
     "ReadTask",
     "RestoreResult",
     "RollbackResult",
+    "Session",
     "Stats",
     "Storage",
     "TableMetrics",
