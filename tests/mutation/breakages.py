@@ -26,6 +26,7 @@ ATTEMPTS = ("tests/crash/test_late_attempts.py", "tests/unit/test_attempts.py")
 LOADS = ("tests/unit/test_bulk_insert.py",)
 LOAD_CRASHES = ("tests/crash/test_bulk_insert_crashes.py",)
 PACKING = ("tests/property/test_packing.py",)
+LOST_LOCK = ("tests/unit/test_lost_lock.py",)
 THROUGH_SPARK = ("tests/spark/test_bulk_insert.py",)
 FILTERS = ("tests/spark/test_slices.py",)
 PLACES = ("tests/unit/test_places.py",)
@@ -1572,12 +1573,67 @@ BREAKAGES: tuple[Breakage, ...] = (
         FIRST_CONTACT,
     ),
     # -- the transaction
+    *(
+        Breakage(what, f"{_ENGINE}/actions/{file}", old, new, LOST_LOCK)
+        for what, file, old, new in (
+            (
+                "a write is completed without its lock",
+                "writing/delta_commit.py",
+                "            tx.check()\n            beat.check()\n",
+                "            beat.check()\n",
+            ),
+            (
+                "an execution begins without its lock",
+                "compaction/executor.py",
+                "                tx.check()\n                switch_off(",
+                "                switch_off(",
+            ),
+            (
+                "an execution is completed without its lock",
+                "compaction/executor.py",
+                "            if shared:\n                tx.check()\n",
+                "",
+            ),
+            ("a clean is published without its lock", "cleaning/clean.py", "            tx.check()\n", ""),
+            ("instants are archived without the lock", "archiving/archive.py", "            tx.check()\n", ""),
+            (
+                "a savepoint is made without the lock",
+                "savepoint.py",
+                "            tx.check()\n            self._publish(",
+                "            self._publish(",
+            ),
+            (
+                "a savepoint is deleted without the lock",
+                "savepoint.py",
+                "            tx.check()\n            # The inflight",
+                "            # The inflight",
+            ),
+            (
+                "a rollback is published without its lock",
+                "undo.py",
+                "            tx.check()\n            switch_off(self.table.storage, untrue)\n            return self.",
+                "            switch_off(self.table.storage, untrue)\n            return self.",
+            ),
+            (
+                "a plan is withdrawn without the lock",
+                "undo.py",
+                "            tx.check()\n            if target.state",
+                "            if target.state",
+            ),
+            (
+                "a restore is published without its lock",
+                "undo.py",
+                "            tx.check()\n            switch_off(self.table.storage, untrue)\n            return exec",
+                "            switch_off(self.table.storage, untrue)\n            return exec",
+            ),
+        )
+    ),
     Breakage(
         "a planner whose lock was taken changes hoodie.properties",
         f"{_ENGINE}/actions/compaction/planning.py",
         "                tx.check()\n",
         "",
-        ("tests/unit/test_planning.py",),
+        ("tests/unit/test_planning.py", *LOST_LOCK),
     ),
     # -- every look counts
     Breakage(

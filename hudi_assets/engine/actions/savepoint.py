@@ -68,6 +68,7 @@ class Savepoints:
                     where=f"{self.table.path} {instant}",
                     hint=f"There are: {', '.join(known) or 'none'}.",
                 )
+            tx.check()
             # The inflight file first: alone it would be taken for a savepoint that is being made.
             self.table.storage.delete(self.table.layout.instant_path(instant, Action.SAVEPOINT, State.INFLIGHT))
             self.table.storage.delete(f"{self.table.layout.timeline_folder}/{known[instant].file_name}")

@@ -69,7 +69,9 @@ class CompactionExecutor:
                     Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms).beating(instant)
                 )
                 untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
-                switch_off(self.table.storage, (*untrue, *check_room(state, plan)))
+                no_room = check_room(state, plan)
+                tx.check()
+                switch_off(self.table.storage, (*untrue, *no_room))
                 self._begin(instant)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan)
@@ -81,12 +83,14 @@ class CompactionExecutor:
             if shared or self.table.layout.commits_under_lock:
                 # Another engine commits under this lock; the metadata table takes one change at a time; and so may
                 # the version's timeline.
-                held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
+                tx = held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
             refuse_stragglers(self.table.read(), plan)
             check_still_ours(self.table.storage, self.table.layout, instant, ())
             published: list[str] = []
             publish(self.table.storage, instant, [file for done in executed for file in done.staged], published)
             check_still_ours(self.table.storage, self.table.layout, instant, published)
+            if shared:
+                tx.check()
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
