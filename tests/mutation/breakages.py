@@ -390,7 +390,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a look at a table whose unit nobody can tell fails",
         f"{_ENGINE}/hudi_table/maintenance.py",
-        "            if promise.unit is None or promise.unit.problem is None:",
+        "            if unit is None or unit.problem is None:",
         "            if True:",
         UNITS,
     ),
