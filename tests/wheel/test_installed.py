@@ -5,10 +5,16 @@ Installs the locked versions with pip, so it runs only by `make test-wheel`, and
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +22,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable
+from tests.wheel import page
 
 pytestmark = [pytest.mark.wheel, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,40 +35,6 @@ from hudi_assets.engine import HudiTable
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 rows = spark.sql("SELECT 'a' AS id, timestamp'2024-05-01 08:00:00' AS paid_at, 9.5D AS amount")
 HudiTable.open(sys.argv[1]).upsert(spark, rows)
-"""
-_BLOCK = """type: hudi_assets.components.HudiTableComponent
-
-attributes:
-  name: payments
-  path: {table}
-  external: true
-  data_latency: 2h
-  compact_every: 1h
-  writers: stopped
-"""
-_PROJECT = """[project]
-name = "shop"
-version = "0.1.0"
-requires-python = ">=3.11"
-
-[tool.dg]
-directory_type = "project"
-
-[tool.dg.project]
-root_module = "shop"
-"""
-_DEFINITIONS = """from pathlib import Path
-
-from dagster import definitions, load_from_defs_folder
-
-import resources
-
-assert resources.OURS
-
-
-@definitions
-def defs():
-    return load_from_defs_folder(path_within_project=Path(__file__).parent)
 """
 
 
@@ -98,13 +71,14 @@ class Environment:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     made = Environment(tmp_path_factory.mktemp("elsewhere"))
+    install = page.commands()[0]
     made.run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", ".", str(ROOT))
     (wheel,) = made.folder.glob("*.whl")
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     pins = re.findall(r"^([A-Za-z0-9_.-]+==[^\s;\\]+(?: ; [^\\\n]+)?)", lock, re.MULTILINE)
     (made.folder / "constraints.txt").write_text("\n".join(pins) + "\n", "utf-8")
     made.run(sys.executable, "-m", "venv", "venv")
-    made.run("python", "-m", "pip", "install", "-q", "-c", "constraints.txt", f"{wheel}[dagster]", "dagster-dg-cli")
+    made.run("sh", "-c", install.replace(page.PACKAGE, f"{wheel}[dagster]") + " -q -c constraints.txt")
     (made.folder / "dagster").mkdir()
     return made
 
@@ -123,23 +97,35 @@ def test_the_command_line_works_on_a_new_table(installed: Environment, table: Pa
     assert '"log_files": 1' in installed.run("hudi-assets", "status", str(table), "--json")
 
 
-def test_a_block_loads_and_runs_in_a_project_with_resources_of_its_own(installed: Environment, table: Path) -> None:
-    project = installed.folder / "shop_project"
-    block = project / "shop/defs/payments"
-    block.mkdir(parents=True)
-    (project / "resources").mkdir()
-    (project / "resources/__init__.py").write_text("OURS = True\n", "utf-8")
-    (project / "pyproject.toml").write_text(_PROJECT, "utf-8")
-    (project / "shop/__init__.py").write_text("", "utf-8")
-    (project / "shop/defs/__init__.py").write_text("", "utf-8")
-    (project / "shop/definitions.py").write_text(_DEFINITIONS, "utf-8")
-    (block / "defs.yaml").write_text(_BLOCK.format(table=table), "utf-8")
-    here = {"PYTHONPATH": str(project)}
+@pytest.fixture(scope="module")
+def project(installed: Environment, table: Path) -> Path:
+    """The page's project, with a package of its own that is called as one of this repository."""
+    own = "import resources\n\nassert resources.OURS\n\n\n@definitions"
+    made = new_project(installed.folder / "shop_project", page.block(str(table)))
+    (made / "resources").mkdir()
+    (made / "resources/__init__.py").write_text("OURS = True\n", "utf-8")
+    definitions = made / "shop/definitions.py"
+    definitions.write_text(definitions.read_text("utf-8").replace("@definitions", own), "utf-8")
+    return made
 
-    installed.run("dg", "check", "defs", "--no-check-yaml", cwd=project, more=here)
-    listed = installed.run("dg", "list", "components", "--package", "hudi_assets", cwd=project, more=here)
-    assert "hudi_assets.components.HudiTableComponent" in listed
-    installed.run("dg", "launch", "--assets", "*", cwd=project, more=here)
+
+def new_project(root: Path, block: str) -> Path:
+    folder = root / "shop/defs/payments"
+    folder.mkdir(parents=True)
+    (root / "pyproject.toml").write_text(page.project_file(), "utf-8")
+    (root / "shop/__init__.py").touch()
+    (root / "shop/defs/__init__.py").touch()
+    (root / "shop/definitions.py").write_text(page.definitions(), "utf-8")
+    (folder / "defs.yaml").write_text(block, "utf-8")
+    return root
+
+
+def test_the_pages_commands_run_in_a_project_with_resources_of_its_own(installed: Environment, project: Path) -> None:
+    install, export, *rest = page.commands()
+    assert install.startswith("pip install")
+    assert rest[-1] == "dg dev"
+    said = [installed.run("sh", "-c", f"{export}\n{command}", cwd=project) for command in rest[:-1]]
+    assert "hudi_assets.components.HudiTableComponent" in said[0]
 
     conf = {"SPARK_CONF_DIR": str(installed.folder / "home/spark")}
     rows = installed.run("spark-sql", "-S", "-e", "SELECT id FROM payments_ro", more=conf)
@@ -147,20 +133,38 @@ def test_a_block_loads_and_runs_in_a_project_with_resources_of_its_own(installed
     assert "freshness" in installed.run("spark-sql", "-S", "-e", "SHOW TBLPROPERTIES payments_ro", more=conf)
 
 
+def test_dg_dev_serves_the_assets(installed: Environment, project: Path) -> None:
+    _, export, *_, dev = page.commands()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["sh", "-c", f"{export}\nexec {dev} --port {port}"]
+    with subprocess.Popen(command, cwd=project, env=installed.env, start_new_session=True) as server:
+        try:
+            assert "freshness" in asset_names(f"http://127.0.0.1:{port}/graphql", server)
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=60)
+
+
+def asset_names(address: str, server: subprocess.Popen[bytes]) -> set[str]:
+    question = json.dumps({"query": "{assetNodes{assetKey{path}}}"}).encode()
+    asked = urllib.request.Request(address, question, {"Content-Type": "application/json"})
+    deadline = time.monotonic() + 240
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                return {node["assetKey"]["path"][-1] for node in json.load(answer)["data"]["assetNodes"]}
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(1)
+    raise AssertionError("dg dev does not answer")
+
+
 def test_a_wrong_setting_fails_the_check_and_names_the_field(installed: Environment, table: Path) -> None:
-    project = installed.folder / "wrong_project"
-    block = project / "shop/defs/payments"
-    block.mkdir(parents=True)
-    (project / "pyproject.toml").write_text(_PROJECT, "utf-8")
-    (project / "shop/__init__.py").write_text("", "utf-8")
-    (project / "shop/defs/__init__.py").write_text("", "utf-8")
-    (project / "shop/definitions.py").write_text(
-        _DEFINITIONS.replace("import resources\n\nassert resources.OURS\n\n\n", ""), "utf-8"
-    )
-    wrong = _BLOCK.format(table=table).replace("data_latency: 2h", "data_latency: soon")
-    (block / "defs.yaml").write_text(wrong, "utf-8")
+    wrong = page.block(str(table)).replace("data_latency: 2h", "data_latency: soon")
+    project = new_project(installed.folder / "wrong_project", wrong)
     done = subprocess.run(
-        ["dg", "check", "defs", "--no-check-yaml"],
+        ["dg", "check", "defs"],
         cwd=project,
         env={**installed.env, "PYTHONPATH": str(project)},
         capture_output=True,
