@@ -58,17 +58,26 @@ class EnvironmentProblem(HudiAssetsError):
     """The machine lacks something (Java, permission, disk): mend it and call again."""
 
 
-_MACHINE = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE}
-)
+_PERMISSION = "Give this user the permission, or run as the table's owner,"
+_REMEDIES = {
+    errno.ENOSPC: "Make room",
+    errno.EDQUOT: "Make room, or have this user's share enlarged,",
+    errno.EROFS: "Mount this file system for writing",
+    errno.EACCES: _PERMISSION,
+    errno.EPERM: _PERMISSION,
+    errno.EIO: "Mend the disk",
+    errno.EFBIG: "Raise the limit on the size of files (ulimit -f)",
+    errno.EMFILE: "Raise the limit on open files (ulimit -n)",
+}
 
 
 def machine_problem(error: OSError, where: str) -> EnvironmentProblem | None:
     """The problem behind a failed file operation; None where it is not the machine's (a file that is not there)."""
-    if error.errno not in _MACHINE:
+    remedy = _REMEDIES.get(error.errno or 0)
+    if remedy is None:
         return None
     return EnvironmentProblem(
         f"A file cannot be written or read: {error.strerror}.",
         where=where,
-        hint="Make room, or mend the permission, and call again: what is unfinished is undone first.",
+        hint=f"{remedy} and call again: what is unfinished is undone first.",
     )

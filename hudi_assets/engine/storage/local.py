@@ -288,10 +288,12 @@ class LocalStorage:
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
+            if error.errno == errno.EROFS:
+                hint = "Mount this file system for writing. What only looks (status, validate, read, …) needs no more."
+            else:
+                hint = "Give this user write permission, or run as the table's owner."
             raise EnvironmentProblem(
-                f"The directory cannot be written: {error.strerror}.",
-                where=str(folder),
-                hint="Give this user write permission, or run as the table's owner.",
+                f"The directory cannot be written: {error.strerror}.", where=str(folder), hint=hint
             ) from error
 
 
