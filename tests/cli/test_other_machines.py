@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from hudi_assets.engine import machine_problem
+from hudi_assets.engine import EnvironmentProblem, machine_problem
+from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, SPLIT, Answer, contents
 
 # What a mount, or a host name, of its own begins with: needs the right to (root has it, a container's may not).
@@ -69,10 +71,23 @@ def test_changing_a_read_only_mount(read_only: tuple[str, ...], table: Path, arg
     ("number", "remedy"),
     [(errno.ENOSPC, "room"), (errno.EROFS, "Mount"), (errno.EACCES, "permission"), (errno.EMFILE, "ulimit -n")],
 )
-def test_the_hint_is_that_of_the_problem(number: int, remedy: str) -> None:
-    problem = machine_problem(OSError(number, os.strerror(number)), "t/file")
+def test_the_hint_is_that_of_the_problem(
+    number: int, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = OSError(number, os.strerror(number))
+    problem = machine_problem(error, "t/file")
     assert problem is not None
     assert remedy in (problem.hint or "")
+    if number not in (errno.EROFS, errno.EACCES):
+        return
+
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    with pytest.raises(EnvironmentProblem) as refused:
+        LocalStorage(str(tmp_path)).check_writable()
+    assert remedy in (refused.value.hint or "")
 
 
 # -- Spark ----------------------------------------------------------------------------------------

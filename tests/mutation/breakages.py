@@ -40,7 +40,7 @@ ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
-OTHER_MACHINES = ("tests/cli/test_other_machines.py",)
+HINTS = ("tests/cli/test_other_machines.py::test_the_hint_is_that_of_the_problem",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 TICKS = ("tests/dagster/test_looks.py",)
 ATTEMPTED = ("tests/dagster/test_attempts.py",)
@@ -1578,14 +1578,14 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/storage/local.py",
         "            if error.errno == errno.EROFS:\n",
         "            if False:\n",
-        OTHER_MACHINES,
+        HINTS,
     ),
     Breakage(
         "a disk that is full or read-only gets the hint for a permission",
         f"{_ENGINE}/errors.py",
         "    remedy = _REMEDIES.get(error.errno or 0)\n",
         "    remedy = _REMEDIES.get(error.errno or 0) and _PERMISSION\n",
-        OTHER_MACHINES,
+        HINTS,
     ),
     # -- the transaction
     *(
