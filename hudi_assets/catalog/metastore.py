@@ -5,8 +5,8 @@ process of its own, on 127.0.0.1, with the Derby database in `<home>/catalog`; s
 Nobody has to start or stop it: whoever opens a session leaves its process id in `<home>/catalog/users`
 (`acquire`), the first one starts the server, and the server leaves when none of those processes is alive.
 
-    python hudi_assets/resources/metastore.py acquire --home DIR [--pid PID]     prints the thrift URI
-    python hudi_assets/resources/metastore.py stop --home DIR
+    python hudi_assets/catalog/metastore.py acquire --home DIR [--pid PID]     prints the thrift URI
+    python hudi_assets/catalog/metastore.py stop --home DIR
 
 `<home>/spark` is a SPARK_CONF_DIR: with it, spark-sql, pyspark and spark-submit do `acquire` by themselves.
 This file runs as a script too, from that directory's spark-env.sh, so it imports nothing of the project.
