@@ -286,19 +286,19 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
     def read_optimized(context: AssetExecutionContext) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         tag_run(context, table)
         hudi = table.open(context)
-        spark = getattr(context.resources, table.spark_key).spark_session
+        session = getattr(context.resources, table.spark_key)
         if ro_snapshot in context.selected_asset_keys:
             plan = unfinished_plan(hudi)
             if plan is None:
                 context.log.info("No compaction is pending: the read-optimized view stays as it is.")
             else:
-                result = hudi.execute_compaction(spark, plan.instant)
+                result = hudi.execute_compaction(session.spark_session, plan.instant)
                 yield MaterializeResult(ro_snapshot, metadata=report.compaction_metadata(hudi, plan, result))
         if freshness in context.selected_asset_keys:
             promise = hudi.freshness()
-            properties = getattr(context.resources, table.catalog_key).publish(
-                spark, hudi, promise, ro=table.ro_view, rt=table.rt_view
-            )
+            catalog = getattr(context.resources, table.catalog_key)
+            spark = session.spark_session if catalog.needs_spark else None
+            properties = catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
             metadata = report.freshness_metadata(hudi, promise, properties)
             metadata |= {PROMISED: iso(highest_promise(context.instance, freshness, promise)) or "none"}
             yield MaterializeResult(freshness, metadata=metadata)

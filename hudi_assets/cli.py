@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_assets import cli_init, cli_maintain, cli_metrics, cli_read
+from hudi_assets import cli_init, cli_maintain, cli_metrics, cli_publish, cli_read
 from hudi_assets.cli_errors import Interruptible, give_up_output
 from hudi_assets.cli_output import (
     show_error,
@@ -19,6 +19,17 @@ from hudi_assets.cli_output import (
     show_nothing_to_do,
     show_plan,
     show_status,
+)
+from hudi_assets.cli_publish import (
+    DatabaseOption,
+    MetastoreOption,
+    PublishOption,
+    RoOption,
+    RtOption,
+    SyncedOption,
+    Target,
+    nothing_to_compact,
+    published_by,
 )
 from hudi_assets.cli_series import ShownSeries
 from hudi_assets.cli_table import (
@@ -149,10 +160,17 @@ def compact(
     settings: SettingsOption = None,
     once: Once = False,
     dry_run: DryRun = False,
+    publish: PublishOption = False,
+    metastore: MetastoreOption = None,
+    database: DatabaseOption = "default",
+    ro: RoOption = None,
+    rt: RtOption = None,
+    synced: SyncedOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Compact up to an event time, with as many plans as it takes; a plan that is pending is executed as it is."""
     table = open_table(path, event_time_field, writers, executor, settings, event_time_unit)
+    target = Target(metastore, database, ro, rt, synced) if publish else None
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
         raise Conflict(
@@ -166,28 +184,31 @@ def compact(
         _show_dry_run(table, due, "is pending" if pending else "would be planned", as_json)
         return
     if isinstance(due, NoPlan):
-        nothing_to_do(due.reason, as_json)
+        nothing_to_compact(table, due.reason, target, as_json)
     table.refuse_short_query_time(due)
     table.check_writable()
+    if target is not None:
+        target.names(table)  # refused before anything is done
     spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
     shown = ShownSeries(as_json)
     if pending is not None or once:
-        published = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
-        if isinstance(published, NoPlan):
-            nothing_to_do(published.reason, as_json)
-        shown.planned(published)
-        shown.done(table.execute_compaction(spark, published.instant))
+        planned = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
+        if isinstance(planned, NoPlan):
+            nothing_to_compact(table, planned.reason, target, as_json)
+        shown.planned(planned)
+        shown.done(table.execute_compaction(spark, planned.instant))
         more_due = None if pending else _more_due(table, threshold, data_latency)
-        shown.end(table.freshness(data_latency=data_latency), more_due=more_due)
+        shown.end(table.freshness(data_latency=data_latency), more_due=more_due, published=published_by(target, table))
         return
     with shown.kept_on_failure():
         series = table.compact(
             spark, threshold=threshold, data_latency=data_latency, on_plan=shown.planned, on_done=shown.done
         )
     if isinstance(series, NoPlan):
-        nothing_to_do(series.reason, as_json)
+        nothing_to_compact(table, series.reason, target, as_json)
     more = 0 if series.in_the_way is None else _more_due(table, threshold, data_latency)
-    shown.end(table.freshness(data_latency=data_latency), series, more_due=more)
+    promise = table.freshness(data_latency=data_latency)
+    shown.end(promise, series, more_due=more, published=published_by(target, table))
 
 
 for _command in (
@@ -206,6 +227,7 @@ for _command in (
     cli_maintain.recover,
 ):
     app.command()(_command)
+app.command("publish")(cli_publish.publish_table)
 
 
 def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from hudi_assets.cli_output import (
     query_time_json,
     reach_of,
 )
+from hudi_assets.cli_publish import Published
 from hudi_assets.engine import CompactionResult, CompactionSeries, Freshness, Plan, iso
 
 
@@ -55,7 +56,14 @@ class ShownSeries:
                 print_json(self._json() | {"reached": False, "in_the_way": str(error)})
             raise
 
-    def end(self, promise: Freshness, series: CompactionSeries | None = None, *, more_due: int | None = None) -> None:
+    def end(
+        self,
+        promise: Freshness,
+        series: CompactionSeries | None = None,
+        *,
+        more_due: int | None = None,
+        published: Published | None = None,
+    ) -> None:
         """What it came to. Without a series it was one compaction.
 
         `more_due`: file groups that wait for another; None where that is not known, of a plan made elsewhere.
@@ -69,7 +77,8 @@ class ShownSeries:
                 "reached": None if more_due is None else not (in_the_way or more_due),
                 "in_the_way": in_the_way,
             }
-            print_json(self._json() | numbers)
+            told = {"published": published.as_json()} if published else {}
+            print_json(self._json() | numbers | told)
             return
         if in_the_way is not None:
             asked_for = iso(series.threshold) if series else None
@@ -81,6 +90,8 @@ class ShownSeries:
             many = _counted(len(series.compactions), "compaction")
             print_text(f"All event times up to {iso(series.threshold)} are compacted, by {many}.")
         print_facts(freshness_facts(promise))
+        if published is not None:
+            published.show()
 
     def _json(self) -> dict[str, Any]:
         """Of a series: instant and threshold of the last, all other numbers together."""

@@ -32,7 +32,9 @@ from hudi_assets.sensors import compaction_job, event_time_trigger
 TRIGGER = "hoodie.compact.inline.trigger.strategy"
 # What a block uses unless it names resources of its project. One object each: all blocks share them.
 _SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
-_CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog()
+_CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog(home=True)
+# With a Spark of the project's own: whatever catalog its session has.
+_SPARKS_CATALOG_KEY, _SPARKS_CATALOG = "hudi_sparks_catalog", Catalog()
 
 
 class SourceModel(Model, Resolvable):
@@ -178,7 +180,9 @@ class HudiTableComponent(Component, Model, Resolvable):
     def _shared(self) -> dict[str, Any]:
         """The resources that the project need not bring."""
         spark = {} if self.spark_resource else {_SPARK_KEY: _SPARK}
-        return spark | ({} if self.catalog_resource else {_CATALOG_KEY: _CATALOG})
+        if self.catalog_resource:
+            return spark
+        return spark | ({_SPARKS_CATALOG_KEY: _SPARKS_CATALOG} if self.spark_resource else {_CATALOG_KEY: _CATALOG})
 
     def _mor_table(self, table: TableAssets) -> AssetsDefinition:
         if self.source is None:
@@ -201,7 +205,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             system_clock=self.clock == "system",
             external=self.external,
             spark_key=self.spark_resource or _SPARK_KEY,
-            catalog_key=self.catalog_resource or _CATALOG_KEY,
+            catalog_key=self.catalog_resource or (_SPARKS_CATALOG_KEY if self.spark_resource else _CATALOG_KEY),
         )
 
     def _resource(self) -> TableResource:

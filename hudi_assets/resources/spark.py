@@ -10,9 +10,10 @@ from typing import Any
 
 from dagster_pyspark import LazyPySparkResource
 
+from hudi_assets.catalog.metastore import Metastore
+from hudi_assets.catalog.places import named_uri
 from hudi_assets.engine import session_settings
 from hudi_assets.home import home, project_root
-from hudi_assets.resources.metastore import Metastore
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
 LOCAL_SETTINGS: Mapping[str, Any] = {
@@ -51,7 +52,8 @@ class SparkResource(LazyPySparkResource):
             prepare_environment(local=master.startswith("local"))
             self._add_hudi()
             metastore = Metastore(home())
-            self.spark_config.setdefault("spark.hadoop.hive.metastore.uris", metastore.acquire(os.getpid()))
+            uri = named_uri(self.spark_config.get("spark.hadoop.hive.metastore.uris"))
+            self.spark_config["spark.hadoop.hive.metastore.uris"] = uri or metastore.acquire(os.getpid())
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
         super()._init_session()
 

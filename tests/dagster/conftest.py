@@ -25,10 +25,11 @@ from dagster import (
 from dagster.components import build_defs_for_component
 from pyspark.sql import SparkSession
 
+from hudi_assets.catalog.publication import freshness_properties
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
-from hudi_assets.resources.catalog import Catalog, freshness_properties
+from hudi_assets.resources.catalog import Catalog
 from tests.local_session import Frame, LocalSession, install
 
 

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from hudi_assets.catalog.metastore import Metastore
+from hudi_assets.catalog.publication import freshness_properties
+from hudi_assets.catalog.queries import read_optimized_query
+from hudi_assets.catalog.spark_sql import view_statement
 from hudi_assets.engine import Freshness, HudiTable
 from hudi_assets.home import project_root
-from hudi_assets.resources.catalog import freshness_properties, read_optimized_query, view_statement
-from hudi_assets.resources.metastore import Metastore
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 

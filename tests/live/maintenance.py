@@ -18,10 +18,11 @@ from dagster import (
 )
 from dagster.components import build_defs_for_component
 
+from hudi_assets.catalog.publication import freshness_properties
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
-from hudi_assets.resources.catalog import Catalog, freshness_properties
+from hudi_assets.resources.catalog import Catalog
 
 
 class FileCatalog(Catalog):

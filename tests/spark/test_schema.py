@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.spark.session import spark_schema
-from hudi_assets.resources.catalog import read_optimized_query
 from tests.schemas import EVOLUTIONS, TYPES
 
 pytestmark = pytest.mark.spark

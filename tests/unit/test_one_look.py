@@ -16,7 +16,8 @@ from tests.table_life import Life
 
 
 def asked_singly(table: HudiTable) -> Look:
-    return Look(table.stats(), table.pending_plan(), table.due_compaction(), table.leftovers(), table.now_ms())
+    digest = table.publication().view_digest
+    return Look(table.stats(), table.pending_plan(), table.due_compaction(), table.leftovers(), table.now_ms(), digest)
 
 
 def same(table: HudiTable) -> bool:

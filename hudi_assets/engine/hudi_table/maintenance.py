@@ -22,7 +22,7 @@ from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.interface import Frame, Session
-from hudi_assets.engine.status import stats_of
+from hudi_assets.engine.status import stats_of, view_digest
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
 from hudi_assets.engine.transaction.leftovers import leftovers
@@ -111,6 +111,7 @@ class Maintenance(OpenedTable):
             due=due,
             leftovers=leftovers(state, self._table.now_ms),
             now_ms=state.now_ms,
+            view_digest=view_digest(state),
         )
 
     def execute_compaction(self, spark: Session[Frame], instant: str) -> CompactionResult:

@@ -11,11 +11,22 @@ from hudi_assets.engine import status as look
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
 from hudi_assets.engine.hudi_table.opened import OpenedTable
-from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile, PastCompaction, Plan, Stats, TableMetrics
+from hudi_assets.engine.model import (
+    CarryOver,
+    Freshness,
+    LogBar,
+    LogFile,
+    PastCompaction,
+    Plan,
+    Publication,
+    Stats,
+    TableMetrics,
+)
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.profile.profile import profile_of
+from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
 from hudi_assets.engine.timeline.instants import instant_ms
 
 
@@ -68,6 +79,19 @@ class Reports(OpenedTable):
     def past_compactions(self) -> tuple[PastCompaction, ...]:
         """The completed compactions of the active timeline and what they cost, the last first."""
         return tuple(past.past_compactions(self.state()))
+
+    def publication(self) -> Publication:
+        """What a catalog is told: freshness, columns and the current base files, all of one reading."""
+        state = self._readable()
+        promise = look.freshness_of(state)
+        return Publication(
+            path=self.path,
+            freshness=promise,
+            instant_ms=None if promise.instant is None else self.instant_ms(promise.instant),
+            schema=state.schema,
+            groups=tuple((tuple(files), columns) for files, columns in base_file_groups(state)),
+            view_digest=look.view_digest(state),
+        )
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""

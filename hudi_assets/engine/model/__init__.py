@@ -31,6 +31,7 @@ from hudi_assets.engine.model.results import (
     LogBar,
     Look,
     OperationResult,
+    Publication,
     Stats,
 )
 from hudi_assets.engine.model.units import EventTimeRange
@@ -59,6 +60,7 @@ __all__ = [
     "OperationResult",
     "PastCompaction",
     "Plan",
+    "Publication",
     "QueryTime",
     "State",
     "Stats",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+import pyarrow as pa
 
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.plans import NoPlan, Plan
@@ -155,6 +158,23 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class Publication:
+    """What a catalog is told of a table, all of one reading.
+
+    `instant_ms`: when the freshness's compaction was planned, epoch ms.
+    `groups`: the current base files (absolute paths) by the columns that they have, each with Spark SQL per column.
+    `view_digest` differs where files or columns of the read-optimized view do.
+    """
+
+    path: str
+    freshness: Freshness
+    instant_ms: int | None
+    schema: pa.Schema
+    groups: tuple[tuple[tuple[str, ...], Mapping[str, str]], ...]
+    view_digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """What decides about a table's next step, and its numbers, all of one reading.
 
@@ -166,6 +186,8 @@ class Look:
     due: Plan | NoPlan
     leftovers: tuple[str, ...]
     now_ms: int
+    # As in `Publication`: differs where a published read-optimized view names other files or columns than now.
+    view_digest: str = ""
 
     @property
     def freshness(self) -> Freshness:

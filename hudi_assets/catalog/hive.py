@@ -1,0 +1,163 @@
+"""A Hive metastore by its own protocol: an entry is read, and altered or made. No Java, no Spark.
+
+`get_table_req` and `alter_table_with_environment_context` are in every release from 2.3 to 4; `get_table` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TException
+from thrift.transport import TSocket, TTransport
+
+from hudi_assets.catalog.thrift_values import Answer, Struct, Value, call, structure, text, texts
+from hudi_assets.engine import Conflict, EnvironmentProblem, InvalidInput
+
+# Fields of a table (hive_metastore.thrift).
+NAME, DATABASE, OWNER, STORAGE, PARAMETERS, ORIGINAL_TEXT, EXPANDED_TEXT, KIND = 1, 2, 3, 7, 9, 10, 11, 12
+VIRTUAL_VIEW = "VIRTUAL_VIEW"
+_PORT = 9083
+_TIMEOUT_MS = 30_000
+# Fields of the results: the exceptions that a call declares.
+_NO_SUCH_OBJECT = 2
+_ALREADY_EXISTS = 1
+# What a server says whose parameter is not the expected one (HIVE-26882).
+_MODIFIED = "has been modified"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table or view as the metastore has it, whole."""
+
+    table: Struct
+
+    @property
+    def kind(self) -> str:
+        return self.table.text(KIND) or ""
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return self.table.texts(PARAMETERS)
+
+    @property
+    def text(self) -> str | None:
+        """Of a view."""
+        return self.table.text(EXPANDED_TEXT)
+
+    def replaced(self, fields: dict[int, Value]) -> Entry:
+        """With these fields; all others as they were."""
+        return Entry(Struct(self.table.fields | fields))
+
+
+class Metastore:
+    """A connection. Use `connect`."""
+
+    def __init__(self, protocol: TBinaryProtocol, uri: str) -> None:
+        self._protocol = protocol
+        self._uri = uri
+
+    def entry(self, database: str, name: str) -> Entry | None:
+        """None where there is no such table or view."""
+        wanted = structure({1: text(database), 2: text(name)})
+        answer = self._call("get_table_req", {1: wanted}, f"{database}.{name}")
+        if _NO_SUCH_OBJECT in answer.result.fields:
+            return None
+        self._check(answer, f"{database}.{name}")
+        return Entry(answer.result.struct(0).struct(1))
+
+    def alter(self, database: str, name: str, entry: Entry, *, expected: tuple[str, str] | None = None) -> None:
+        """Put `entry` in the place of the one that is there, in one call.
+
+        `expected`: a parameter and the value that it must still have. Metastores that know no such condition
+        (before 2.3.10, 3.1.4 and 4.0) do without. Raises `Conflict` where it has another.
+        """
+        context = {"DO_NOT_UPDATE_STATS": "true"}
+        if expected is not None:
+            context |= {"expected_parameter_key": expected[0], "expected_parameter_value": expected[1]}
+        arguments = {1: text(database), 2: text(name), 3: Value(12, entry.table), 4: structure({1: texts(context)})}
+        answer = self._call("alter_table_with_environment_context", arguments, f"{database}.{name}")
+        self._check(answer, f"{database}.{name}")
+
+    def create(self, database: str, name: str, entry: Entry) -> None:
+        """Raises `Conflict` where somebody made it meanwhile."""
+        answer = self._call("create_table", {1: Value(12, entry.table)}, f"{database}.{name}")
+        if _ALREADY_EXISTS in answer.result.fields:
+            raise Conflict("Somebody else has just made this entry.", where=f"{self._uri} {database}.{name}")
+        self._check(answer, f"{database}.{name}")
+
+    def drop(self, database: str, name: str) -> None:
+        """Take an entry out, and no data with it; one that is not there is no error."""
+        answer = self._call("drop_table", {1: text(database), 2: text(name), 3: Value(2, False)}, f"{database}.{name}")
+        if 1 not in answer.result.fields:
+            self._check(answer, f"{database}.{name}")
+
+    def _call(self, method: str, arguments: dict[int, Value], what: str) -> Answer:
+        try:
+            return call(self._protocol, method, arguments)
+        except (TException, OSError, EOFError) as error:
+            raise _unreachable(self._uri, error) from error
+
+    def _check(self, answer: Answer, what: str) -> None:
+        """Raise what the server declared."""
+        where = f"{self._uri} {what}"
+        if answer.refused is not None:
+            raise EnvironmentProblem(f"The metastore refused the call: {answer.refused}", where=where)
+        said = next((_message(value.data) for number, value in answer.result.fields.items() if number), None)
+        if said is None:
+            return
+        if _MODIFIED in said:
+            raise Conflict("Somebody else has published meanwhile.", where=where)
+        raise EnvironmentProblem(f"The metastore did not do it: {said}", where=where)
+
+
+@contextmanager
+def connect(uri: str) -> Iterator[Metastore]:
+    """A connection to the metastore at `uri` (`thrift://host:port`; of several, the first that answers).
+
+    Raises `EnvironmentProblem` where none answers. Kerberos (hive.metastore.sasl.enabled) is not spoken.
+    """
+    problem: EnvironmentProblem | None = None
+    for one in uri.split(","):
+        socket = _socket(one.strip())
+        transport = TTransport.TBufferedTransport(socket)
+        try:
+            transport.open()
+        except (TException, OSError) as error:
+            problem = _unreachable(one, error)
+            continue
+        try:
+            yield Metastore(TBinaryProtocol(transport), one)
+        finally:
+            transport.close()
+        return
+    raise problem or InvalidInput("No metastore is named.", hint="Give thrift://host:port.")
+
+
+def _socket(uri: str) -> Any:
+    parts = urlsplit(uri)
+    if parts.scheme != "thrift" or not parts.hostname:
+        raise InvalidInput(
+            f"{uri!r} is no Hive metastore.",
+            hint="Give thrift://host:port. AWS Glue and metastores over HTTP are not spoken.",
+        )
+    socket = TSocket.TSocket(parts.hostname, parts.port or _PORT)
+    socket.setTimeout(_TIMEOUT_MS)
+    return socket
+
+
+def _unreachable(uri: str, error: Exception) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"The Hive metastore does not answer: {str(error).strip() or type(error).__name__}.",
+        where=uri,
+        hint="Is it running? One that asks for Kerberos (hive.metastore.sasl.enabled) hangs up: publish there by "
+        "Spark (`catalog_resource` without `uri`), whose session has the ticket.",
+    )
+
+
+def _message(found: Any) -> str:
+    return (found.text(1) or "no reason given") if isinstance(found, Struct) else str(found)

@@ -1,0 +1,72 @@
+"""What is published of a table: properties, and how to tell whether they are still true."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from hudi_assets.engine import Freshness, HudiTable, Look, Publication, iso
+
+PREFIX = "hudi_assets."
+PATH = "hudi_assets.path"
+VIEW_DIGEST = "hudi_assets.view_digest"
+# Another one with each publication: by it a publisher notices that somebody else came between.
+PUBLICATION = "hudi_assets.publication"
+_NULL = "null"
+# What a look is compared by. `computed_at` is when somebody looked: it makes nothing untrue.
+_SAYS = ("hudi_assets.freshness_ms", "hudi_assets.threshold_ms", "hudi_assets.instant")
+
+
+def freshness_properties(freshness: Freshness, table: HudiTable) -> dict[str, str]:
+    """The promise of a table, as it is published."""
+    return _promise(freshness, table.path, None if freshness.instant is None else table.instant_ms(freshness.instant))
+
+
+def properties_of(publication: Publication) -> dict[str, str]:
+    """The properties of both views, or of both synced tables."""
+    promise = _promise(publication.freshness, publication.path, publication.instant_ms)
+    return promise | {VIEW_DIGEST: publication.view_digest, PUBLICATION: uuid.uuid4().hex}
+
+
+def _promise(freshness: Freshness, path: str, instant_ms: int | None) -> dict[str, str]:
+    """Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
+    properties = {PATH: path, "hudi_assets.instant": freshness.instant or _NULL}
+    times = {
+        "freshness": freshness.freshness,
+        "threshold": freshness.threshold,
+        "computed_at": freshness.computed_at,
+        "instant_time": instant_ms,
+    }
+    for name, value in times.items():
+        properties[f"hudi_assets.{name}"] = iso(value) or _NULL
+        properties[f"hudi_assets.{name}_ms"] = _NULL if value is None else str(value)
+    if freshness.reason:
+        properties["hudi_assets.reason"] = freshness.reason
+    return properties
+
+
+def replaced(old: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
+    """Parameters with ours in the place of those that we set before; nothing else changes."""
+    return {key: value for key, value in old.items() if not key.startswith(PREFIX)} | dict(properties)
+
+
+def what_differs(published: Mapping[str, str], seen: Look, *, files: bool) -> str | None:
+    """Why the published properties are no longer true, in words; None where they are.
+
+    `files`: the view names files, so it matters which.
+    """
+    promise = seen.freshness
+    now = _promise(promise, published.get(PATH, ""), None)
+    if files and published.get(VIEW_DIGEST) != seen.view_digest:
+        return "the read-optimized view names other files or columns than the table has"
+    changed = next((key for key in _SAYS if published.get(key) != now[key]), None)
+    if changed is None:
+        return None
+    if changed != _SAYS[0]:
+        return f"the published {changed.removeprefix(PREFIX).removesuffix('_ms')} is not the table's"
+    return f"the freshness is {iso(promise.freshness) or 'unknown'}, and {_stated(published)} is published"
+
+
+def _stated(published: Mapping[str, str]) -> str:
+    value = published.get("hudi_assets.freshness", _NULL)
+    return "an unknown one" if value == _NULL else value

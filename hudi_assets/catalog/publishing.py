@@ -1,0 +1,171 @@
+"""Publishing a table in a Hive metastore: own views, or the tables that Hudi's Hive sync made.
+
+A publisher reads the entry first, then the table, and alters the entry only if it is still the one that it read. So
+of two publishers at once the one with the older reading never comes last; it begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hudi_assets.catalog import hive, views
+from hudi_assets.catalog.hive import Entry, Metastore
+from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
+from hudi_assets.catalog.queries import read_optimized_text
+from hudi_assets.catalog.thrift_values import texts
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput, Publication
+
+SOURCE = "_source"
+_ATTEMPTS = 5
+
+
+class Form(StrEnum):
+    """How a table stands in a catalog."""
+
+    VIEWS = "views"
+    SYNCED = "synced"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Where a table stands in a catalog."""
+
+    database: str
+    ro: str
+    rt: str
+    form: Form = Form.VIEWS
+
+
+def publish(uri: str, table: HudiTable, names: Names) -> dict[str, str]:
+    """Publish the table as it stands, and return the properties that were set.
+
+    Raises `InvalidInput` where a name is taken by something else, or synced tables are not there; `Conflict` where
+    others publish all the time; `EnvironmentProblem` where the metastore does not answer.
+    """
+    publish_once = _publish_views if names.form is Form.VIEWS else _publish_synced
+    for attempt in range(_ATTEMPTS):
+        try:
+            with hive.connect(uri) as metastore:
+                return publish_once(metastore, table, names)
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def published(uri: str, names: Names) -> Mapping[str, str] | None:
+    """The parameters of the read-optimized entry; None where there is none, or none of ours."""
+    with hive.connect(uri) as metastore:
+        found = metastore.entry(names.database, names.ro)
+    return found.parameters if found is not None and PATH in found.parameters else None
+
+
+def remove(uri: str, names: Names) -> None:
+    """Take a table's own views out of the catalog; what is not there is no error."""
+    with hive.connect(uri) as metastore:
+        for name in (names.ro, names.rt, names.rt + SOURCE):
+            metastore.drop(names.database, name)
+
+
+def _publish_views(metastore: Metastore, table: HudiTable, names: Names) -> dict[str, str]:
+    """The read-optimized view first: it is the one that the promise is about."""
+    ro = _own_view(metastore, names, names.ro, table.path)
+    rt = _own_view(metastore, names, names.rt, table.path)
+    read = table.publication()
+    properties = properties_of(read)
+    query = read_optimized_text(read.schema, read.groups)
+    _put(metastore, names, names.ro, ro, read, query, properties)
+    _put_source(metastore, names, read)
+    _put(metastore, names, names.rt, rt, read, _snapshot_query(names, read.path), properties)
+    return properties
+
+
+def _publish_synced(metastore: Metastore, table: HudiTable, names: Names) -> dict[str, str]:
+    """Parameters alone: columns, partitions and location are Hive sync's."""
+    found = {name: metastore.entry(names.database, name) for name in (names.ro, names.rt)}
+    if all(entry is None for entry in found.values()):
+        raise InvalidInput(
+            "There is no such synced table.",
+            where=f"{names.database}.{names.ro}",
+            hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable). "
+            "Name it by --ro and --rt (ro_view, rt_view).",
+        )
+    for name, entry in found.items():
+        if entry is not None and entry.kind == hive.VIRTUAL_VIEW:
+            raise InvalidInput("This is a view, no synced table.", where=f"{names.database}.{name}")
+    properties = properties_of(table.publication())
+    for name, entry in found.items():
+        if entry is not None:
+            altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
+            metastore.alter(names.database, name, altered, expected=_expected(entry))
+    return properties
+
+
+def _own_view(metastore: Metastore, names: Names, name: str, path: str) -> Entry | None:
+    """The view of this name, if it is ours to replace."""
+    found = metastore.entry(names.database, name)
+    if found is None:
+        return None
+    where, hint = f"{names.database}.{name}", "Choose another name (--ro, --rt; ro_view, rt_view)"
+    if found.kind != hive.VIRTUAL_VIEW:
+        raise InvalidInput(
+            "A table has this name, not a view.",
+            where=where,
+            hint=f"{hint}. Where Hudi's Hive sync made it, say so: --synced (catalog: synced).",
+        )
+    other = found.parameters.get(PATH)
+    if other != path:
+        whose = f"the table {other}" if other else "somebody else"
+        raise InvalidInput(f"This is a view of {whose}.", where=where, hint=f"{hint}, or drop it.")
+    return found
+
+
+def _put(
+    metastore: Metastore,
+    names: Names,
+    name: str,
+    old: Entry | None,
+    read: Publication,
+    query: str,
+    properties: Mapping[str, str],
+) -> None:
+    if old is None:
+        made = views.new_view(names.database, name, _user(), read.schema, query, properties)
+        metastore.create(names.database, name, made)
+        return
+    altered = views.with_query(old, names.database, read.schema, query, properties)
+    metastore.alter(names.database, name, altered, expected=_expected(old))
+
+
+def _put_source(metastore: Metastore, names: Names, read: Publication) -> None:
+    """The table of our data source that the snapshot view reads, with the table's columns."""
+    name = names.rt + SOURCE
+    wanted = views.new_source(names.database, name, _user(), read.schema, read.path)
+    found = metastore.entry(names.database, name)
+    if found is not None and views.schema_of(found) != views.schema_of(wanted):
+        metastore.drop(names.database, name)
+        found = None
+    if found is None:
+        metastore.create(names.database, name, wanted)
+
+
+def _snapshot_query(names: Names, path: str) -> str:
+    """Spark gives a query none of its table's options: hence they stand in the query too."""
+    quoted = path.replace("\\", "\\\\").replace("'", "\\'")
+    return f"SELECT * FROM `{names.database}`.`{names.rt}{SOURCE}` WITH (`table` '{quoted}')"
+
+
+def _expected(entry: Entry) -> tuple[str, str] | None:
+    value = entry.parameters.get(PUBLICATION)
+    return None if value is None else (PUBLICATION, value)
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a process without an entry in the system's user list
+        return ""

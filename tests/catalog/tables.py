@@ -1,0 +1,53 @@
+"""A small table with every kind of column, made without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_assets.engine import HudiTable
+from tests.local_session import LocalSession
+
+HOUR = 3_600_000
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("at", pa.int64()),
+        ("seen", pa.timestamp("us", tz="UTC")),
+        ("n", pa.int32()),
+        ("many", pa.list_(pa.int64())),
+        ("by_name", pa.map_(pa.string(), pa.float64())),
+        ("inside", pa.struct([("a", pa.bool_()), ("b", pa.binary())])),
+        ("price", pa.decimal128(10, 2)),
+        ("day", pa.date32()),
+        ("part", pa.string()),
+    ]
+)
+
+
+def make_table(path: Path, schema: pa.Schema = SCHEMA, **more: Any) -> HudiTable:
+    """Two partitions, one file group in each; its clock is its commits'. `hoodie.table.name` is the folder's."""
+    return HudiTable.create(
+        str(path),
+        schema,
+        **{
+            "record_key": ["id"],
+            "ordering_field": "at",
+            "partition_fields": ["part"],
+            "buckets": 1,
+            "data_latency": "1h",
+            **more,
+        },
+    )
+
+
+def row(key: str, at: int, part: str = "x", **values: Any) -> dict[str, Any]:
+    return {"id": key, "at": at, "part": part, "n": 1, "many": [1], "by_name": [("k", 1.0)], **values}
+
+
+def write(table: HudiTable, session: LocalSession, *rows: dict[str, Any]) -> None:
+    schema = SCHEMA
+    full = [{name: one.get(name) for name in schema.names} for one in rows]
+    table.upsert(session, session.rows(full, schema))  # type: ignore[arg-type]
