@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
+from hudi_assets.catalog.follow import after_change, before_clean
 from hudi_assets.cli_output import print_findings, print_json, print_text, size_of
 from hudi_assets.cli_table import FAILED, AsJson, TablePath, WritersOption, nothing_to_do, open_table
-from hudi_assets.engine import NothingToDo
+from hudi_assets.engine import HudiTable, NothingToDo
 
 _SHOWN_FILES = 20
 
@@ -43,11 +44,16 @@ def clean(
         int | None, typer.Option(min=1, help="How many commits, file versions or hours. Default: the table's.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")] = False,
+    unasked: Annotated[
+        bool, typer.Option("--unasked", help="Clean also where a catalog that may name these files does not answer.")
+    ] = False,
     writers: WritersOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete the file slices that no retained view of the table reads."""
     table = open_table(path, writers=writers)
+    if not dry_run and not unasked:
+        before_clean(table)
     done = table.clean(policy=policy and policy.value, retained=retained, dry_run=dry_run)
     if isinstance(done, NothingToDo):
         nothing_to_do(done.reason, as_json)
@@ -120,7 +126,9 @@ def restore(
     path: TablePath, instant: SavepointArgument, writers: WritersOption = None, as_json: AsJson = False
 ) -> None:
     """Make the table what it was at a savepoint: whatever came later is rolled back for good."""
-    done = open_table(path, writers=writers).restore(instant)
+    table = open_table(path, writers=writers)
+    done = table.restore(instant)
+    _publish_again(table)
     if as_json:
         print_json({**asdict(done), "instants": list(done.instants)})
     else:
@@ -130,7 +138,9 @@ def restore(
 
 def rollback(path: TablePath, instant: InstantArgument, writers: WritersOption = None, as_json: AsJson = False) -> None:
     """Take back the newest write, an unfinished one, or a compaction's attempt, whose plan then stays."""
-    done = open_table(path, writers=writers).rollback(instant)
+    table = open_table(path, writers=writers)
+    done = table.rollback(instant)
+    _publish_again(table)
     if as_json:
         print_json(asdict(done))
         return
@@ -181,3 +191,9 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a process without an entry in the system's user list
         return ""
+
+
+def _publish_again(table: HudiTable) -> None:
+    """The views that were published may name files that are gone now. What cannot be published is said beside."""
+    for problem in after_change(table):
+        typer.echo(f"Warning: {problem}", err=True)

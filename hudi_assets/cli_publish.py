@@ -8,8 +8,8 @@ from typing import Annotated, Any, NoReturn, overload
 
 import typer
 
-from hudi_assets.catalog.places import DATABASE, METASTORE, home_uri, named_uri
-from hudi_assets.catalog.publishing import Form, Names, publish
+from hudi_assets.catalog.places import DATABASE, METASTORE, Place, home_metastore, named_metastore
+from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.cli_output import print_facts, print_json, print_text, show_nothing_to_do
 from hudi_assets.cli_table import (
     NOTHING_TO_DO,
@@ -104,7 +104,8 @@ def published_by(target: Target | None, table: HudiTable) -> Published | None:
     if target is None:
         return None
     names = target.names(table)
-    return Published(names, publish(named_uri(target.metastore) or home_uri(), table, names))
+    place = Place(named_metastore(target.metastore) or home_metastore(), names)
+    return Published(names, place.publish(table))
 
 
 def nothing_to_compact(table: HudiTable, reason: str, target: Target | None, as_json: bool) -> NoReturn:

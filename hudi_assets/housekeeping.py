@@ -10,6 +10,7 @@ from dagster import AssetExecutionContext, AssetsDefinition, Config, Materialize
 
 from hudi_assets import report
 from hudi_assets.assets import TableAssets, observe, tag_run
+from hudi_assets.catalog.follow import before_clean
 from hudi_assets.engine import Conflict, HudiAssetsError, InvalidInput, NothingToDo
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def _keep_house(hudi: "HudiTable", wanted: Mapping[str, bool]) -> tuple[dict[str
             metadata[name] = "off"
             continue
         try:
+            if name == "clean":
+                before_clean(hudi)
             done = step()
         except Conflict as conflict:
             # Somebody else is at work on the table: the next compaction brings another chance.

@@ -104,6 +104,11 @@ class Metastore:
         return self.directory / "metastore_db"
 
     @property
+    def exists(self) -> bool:
+        """True once it was started for the first time."""
+        return self.database.exists()
+
+    @property
     def warehouse(self) -> Path:
         """Where tables go that are made by name and without a path."""
         return self.home / "catalog" / "warehouse"

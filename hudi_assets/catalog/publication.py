@@ -14,7 +14,8 @@ VIEW_DIGEST = "hudi_assets.view_digest"
 PUBLICATION = "hudi_assets.publication"
 _NULL = "null"
 # What a look is compared by. `computed_at` is when somebody looked: it makes nothing untrue.
-_SAYS = ("hudi_assets.freshness_ms", "hudi_assets.threshold_ms", "hudi_assets.instant")
+_FRESHNESS_MS = "hudi_assets.freshness_ms"
+_SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", "hudi_assets.instant")
 
 
 def freshness_properties(freshness: Freshness, table: HudiTable) -> dict[str, str]:
@@ -50,21 +51,27 @@ def replaced(old: Mapping[str, str], properties: Mapping[str, str]) -> dict[str,
     return {key: value for key, value in old.items() if not key.startswith(PREFIX)} | dict(properties)
 
 
-def what_differs(published: Mapping[str, str], seen: Look, *, files: bool) -> str | None:
+def what_differs(published: Mapping[str, str], seen: Look, *, files: bool, step_ms: int = 0) -> str | None:
     """Why the published properties are no longer true, in words; None where they are.
 
-    `files`: the view names files, so it matters which.
+    `files`: the view names files, so it matters which. A freshness that has moved on by less than `step_ms` is none.
     """
     promise = seen.freshness
     now = _promise(promise, published.get(PATH, ""), None)
     if files and published.get(VIEW_DIGEST) != seen.view_digest:
         return "the read-optimized view names other files or columns than the table has"
-    changed = next((key for key in _SAYS if published.get(key) != now[key]), None)
-    if changed is None:
+    changed = [key for key in _SAYS if published.get(key) != now[key]]
+    if not changed or (changed == [_FRESHNESS_MS] and 0 < _moved(published, promise.freshness) < step_ms):
         return None
-    if changed != _SAYS[0]:
-        return f"the published {changed.removeprefix(PREFIX).removesuffix('_ms')} is not the table's"
+    if changed[0] != _FRESHNESS_MS:
+        return f"the published {changed[0].removeprefix(PREFIX).removesuffix('_ms')} is not the table's"
     return f"the freshness is {iso(promise.freshness) or 'unknown'}, and {_stated(published)} is published"
+
+
+def _moved(published: Mapping[str, str], now: int | None) -> int:
+    """By how many milliseconds the freshness has moved on; 0 where it has not, or where one is unknown."""
+    said = published.get(_FRESHNESS_MS, _NULL)
+    return 0 if now is None or not said.lstrip("-").isdigit() else now - int(said)
 
 
 def _stated(published: Mapping[str, str]) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from dagster import ConfigurableResource
 
-from hudi_assets.catalog.places import home_uri, named_uri
-from hudi_assets.catalog.publishing import Form, Names, publish
+from hudi_assets.catalog.places import Place, home_metastore, named_metastore
+from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.catalog.spark_sql import properties_by_spark, publish_by_spark, remove_by_spark
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
     @property
     def needs_spark(self) -> bool:
         """True where only a Spark session leads to the catalog."""
-        return named_uri(self.uri) is None and not self.home
+        return self._metastore is None
+
+    def place(self, *, ro: str, rt: str) -> Place | None:
+        """Where a table is published without Spark; None where only a session leads there."""
+        metastore = self._metastore
+        return None if metastore is None else Place(metastore, self._names(ro, rt))
 
     def publish(
         self, spark: SparkSession | None, table: HudiTable, freshness: Freshness, *, ro: str, rt: str
@@ -42,13 +47,12 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
 
         The table is read anew: what is published is never older than `freshness`.
         """
-        names = self._names(ro, rt)
-        uri = self._uri()
-        if uri is not None:
-            return publish(uri, table, names)
+        place = self.place(ro=ro, rt=rt)
+        if place is not None:
+            return place.publish(table)
         if spark is None:
             raise ValueError("a catalog without `uri` is reached by a Spark session alone")
-        return publish_by_spark(spark, table, names)
+        return publish_by_spark(spark, table, self._names(ro, rt))
 
     def remove(self, spark: SparkSession, *, ro: str, rt: str) -> None:
         """Take a table's own views out of the catalog."""
@@ -58,8 +62,9 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         """What the catalog says now, as any reader sees it (SHOW TBLPROPERTIES)."""
         return properties_by_spark(spark, self.database, view)
 
+    @property
+    def _metastore(self) -> str | None:
+        return named_metastore(self.uri) or (home_metastore() if self.home else None)
+
     def _names(self, ro: str, rt: str) -> Names:
         return Names(self.database, ro, rt, Form(self.tables))
-
-    def _uri(self) -> str | None:
-        return named_uri(self.uri) or (home_uri() if self.home else None)

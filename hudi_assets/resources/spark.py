@@ -11,7 +11,7 @@ from typing import Any
 from dagster_pyspark import LazyPySparkResource
 
 from hudi_assets.catalog.metastore import Metastore
-from hudi_assets.catalog.places import named_uri
+from hudi_assets.catalog.places import named_metastore
 from hudi_assets.engine import session_settings
 from hudi_assets.home import home, project_root
 
@@ -52,7 +52,7 @@ class SparkResource(LazyPySparkResource):
             prepare_environment(local=master.startswith("local"))
             self._add_hudi()
             metastore = Metastore(home())
-            uri = named_uri(self.spark_config.get("spark.hadoop.hive.metastore.uris"))
+            uri = named_metastore(self.spark_config.get("spark.hadoop.hive.metastore.uris"))
             self.spark_config["spark.hadoop.hive.metastore.uris"] = uri or metastore.acquire(os.getpid())
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
         super()._init_session()
