@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dagster import (
+    AssetMaterialization,
     AssetSelection,
     DagsterInstance,
     DagsterRunStatus,
@@ -27,6 +28,7 @@ from hudi_assets.assets import TableAssets, ours
 from hudi_assets.attempts import STATE_TAG, attempts_of, pause
 from hudi_assets.checks import published_freshness
 from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
+from hudi_assets.followed import follow_look, publications
 from hudi_assets.looks import (
     Reported,
     Seen,
@@ -162,7 +164,7 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         job=job,
         minimum_interval_seconds=table.sensor_interval,
         default_status=DefaultSensorStatus.RUNNING if table.sensor_running else DefaultSensorStatus.STOPPED,
-        required_resource_keys={table.resource_key},
+        required_resource_keys={table.resource_key, table.catalog_key},
         description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
@@ -190,10 +192,15 @@ def _tick(context: SensorEvaluationContext, table: TableAssets) -> SensorResult:
     running = unfinished_run(instance, table)
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
+    published: list[AssetMaterialization] = []
     if running is not None:
         why = f"Run {running} is at work on {table.name}."
     elif seen.look is not None:
         decision = _decide_for(hudi, seen.look, instance, table)
+        followed = follow_look(context, table, hudi, seen.look)
+        published = publications(context, table, seen.look, followed)
+        if isinstance(decision, PublishFreshness) and followed.stands:
+            decision = Wait(f"{decision.why}; the catalog says so now")
         if isinstance(decision, Wait):
             why, problem = decision.why, _no_latency(hudi, decision)
         else:
@@ -209,7 +216,7 @@ def _tick(context: SensorEvaluationContext, table: TableAssets) -> SensorResult:
     return SensorResult(
         run_requests=[request] if request else [],
         skip_reason=None if request else SkipReason(why),
-        asset_events=[*observed, *checks],
+        asset_events=[*published, *observed, *checks],
         cursor=reported.cursor(),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hudi_assets.catalog.places import Place, forget, noted_places
 from hudi_assets.catalog.publication import PATH, what_differs
 from hudi_assets.catalog.publishing import Form, published
-from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, Look
+from hudi_assets.engine import Conflict, EnvironmentProblem, HudiAssetsError, HudiTable, Look
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> F
 def before_clean(table: HudiTable) -> None:
     """Make every view true that names files of the table: a clean then deletes none that a view still names.
 
-    Raises `EnvironmentProblem` where that cannot be done.
+    Raises `Conflict` where that cannot be done now.
     """
     for place in noted_places(table):
         if place.names.form is not Form.VIEWS:
@@ -53,7 +53,7 @@ def before_clean(table: HudiTable) -> None:
         try:
             followed = _NOT_THERE if place.was_never_used else _follow(table.look(), table, place, 0)
         except EnvironmentProblem as problem:
-            raise EnvironmentProblem(
+            raise Conflict(
                 f"The view {place.names.database}.{place.names.ro} may name files that a clean would delete, and it "
                 f"cannot be asked: {problem.what}",
                 where=place.metastore,

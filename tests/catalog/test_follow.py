@@ -13,7 +13,7 @@ from hudi_assets.catalog import hive
 from hudi_assets.catalog.follow import after_change, before_clean, follow
 from hudi_assets.catalog.places import Place, noted_places
 from hudi_assets.catalog.publishing import Names
-from hudi_assets.engine import EnvironmentProblem, HudiTable
+from hudi_assets.engine import Conflict, HudiTable
 from tests.catalog.conftest import Served
 from tests.catalog.tables import HOUR, make_table, row, write
 from tests.local_session import LocalSession
@@ -120,7 +120,7 @@ def test_a_clean_waits_for_a_catalog_that_does_not_answer(
     notes.mkdir(parents=True)
     names = {"database": "default", "ro": "u_ro", "rt": "u_rt", "form": "views"}
     (notes / "x.json").write_text(json.dumps({"metastore": "thrift://127.0.0.1:1", "names": names}))
-    with pytest.raises(EnvironmentProblem, match=r"u_ro may name files"):
+    with pytest.raises(Conflict, match=r"u_ro may name files"):
         before_clean(table)
     for options, code in (((), 1), (("--unasked",), 0)):
         monkeypatch.setattr(sys, "argv", ["hudi-assets", "clean", table.path, "--retained", "1", *options])

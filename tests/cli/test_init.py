@@ -104,7 +104,9 @@ def instance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Dagste
 def tick(definitions: Definitions, instance: DagsterInstance, name: str) -> Any:
     sensor = next(one for one in definitions.sensors or () if one.name == f"{name}_event_time_trigger")
     context = build_sensor_context(
-        instance=instance, definitions=definitions, resources={f"{name}_table": definitions.resources[f"{name}_table"]}
+        instance=instance,
+        definitions=definitions,
+        resources={key: definitions.resources[key] for key in (f"{name}_table", "hudi_catalog")},
     )
     found = sensor.evaluate_tick(context)
     return found.run_requests[0] if found.run_requests else found.skip_message

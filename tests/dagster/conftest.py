@@ -131,7 +131,7 @@ class Platform:
         context = build_sensor_context(
             instance=self.instance,
             definitions=definitions,
-            resources={"events_table": self.component()._resource()},
+            resources={"events_table": self.component()._resource(), "catalog": self.catalog},
         )
         found = sensor.evaluate_tick(context)
         if found.run_requests:

@@ -40,7 +40,7 @@ class Sensor:
             instance=self.instance,
             definitions=definitions,
             cursor=self.cursor,
-            resources={"events_table": self.platform.component()._resource()},
+            resources={"events_table": self.platform.component()._resource(), "catalog": self.platform.catalog},
         )
         self.last = sensor.evaluate_tick(context)
         self.cursor = self.last.cursor

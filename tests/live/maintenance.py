@@ -56,8 +56,8 @@ class Maintenance:
     def __init__(self, session: Any, instance: DagsterInstance, folder: Path, block: Mapping[str, Any]) -> None:
         self._instance = instance
         self._component = HudiTableComponent(**block, spark_resource="spark", catalog_resource="catalog")
-        catalog = FileCatalog(file=str(folder / "catalog.json"))
-        resources = {"spark": ResourceDefinition.hardcoded_resource(_Session(session)), "catalog": catalog}
+        self._catalog = FileCatalog(file=str(folder / "catalog.json"))
+        resources = {"spark": ResourceDefinition.hardcoded_resource(_Session(session)), "catalog": self._catalog}
         shared = Definitions(executor=in_process_executor, resources=resources)
         self._definitions = Definitions.merge(build_defs_for_component(self._component), shared)
 
@@ -67,8 +67,8 @@ class Maintenance:
     def tick(self) -> Done:
         """Evaluate the sensor; execute the run that it asks for."""
         (sensor,) = self._definitions.sensors or []
-        resource = {f"{self._component.name}_table": self._component._resource()}
-        context = build_sensor_context(instance=self._instance, definitions=self._definitions, resources=resource)
+        resources = {f"{self._component.name}_table": self._component._resource(), "catalog": self._catalog}
+        context = build_sensor_context(instance=self._instance, definitions=self._definitions, resources=resources)
         found = sensor.evaluate_tick(context)
         if not found.run_requests:
             return Done(found.skip_message or "no reason")

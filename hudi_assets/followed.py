@@ -1,0 +1,40 @@
+"""A tick keeps the catalog true: what it saw is published at once, without a run and without Spark.
+
+Only where the table was published before, and where the catalog is reached without a Spark session. Else a run of the
+asset `freshness` publishes, as the sensor asks for it.
+"""
+
+from typing import TYPE_CHECKING
+
+from dagster import AssetMaterialization, SensorEvaluationContext
+
+from hudi_assets import report
+from hudi_assets.assets import PROMISED, TableAssets, highest_promise
+from hudi_assets.catalog.follow import Followed, follow
+from hudi_assets.engine import Look, iso
+
+if TYPE_CHECKING:
+    from hudi_assets.engine import HudiTable
+
+
+def follow_look(context: SensorEvaluationContext, table: TableAssets, hudi: "HudiTable", seen: Look) -> Followed:
+    """Publish what differs. A freshness that only moves on is published at the pace of reports."""
+    place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
+    if place is None:
+        return Followed(False, "only a Spark session leads to the catalog")
+    followed = follow(seen, hudi, place, step_ms=table.report_every_ms)
+    if followed.properties is not None or not followed.stands:
+        context.log.info(followed.why or "")
+    return followed
+
+
+def publications(
+    context: SensorEvaluationContext, table: TableAssets, seen: Look, followed: Followed
+) -> list[AssetMaterialization]:
+    """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
+    if followed.properties is None:
+        return []
+    key = table.key("freshness")
+    promised = iso(highest_promise(context.instance, key, seen.freshness)) or "none"
+    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | {PROMISED: promised, "reason": followed.why}
+    return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]
