@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def row(key: str, at: int, part: str = "x", **values: Any) -> dict[str, Any]:
     return {"id": key, "at": at, "part": part, "n": 1, "many": [1], "by_name": [("k", 1.0)], **values}
 
 
-def write(table: HudiTable, session: LocalSession, *rows: dict[str, Any]) -> None:
-    schema = SCHEMA
-    full = [{name: one.get(name) for name in schema.names} for one in rows]
-    table.upsert(session, session.rows(full, schema))  # type: ignore[arg-type]
+def write(table: HudiTable, session: LocalSession, *rows: dict[str, Any], clock: int | None = None) -> None:
+    """`clock`: epoch ms, for a table whose clock is its commits'."""
+    full = [{name: one.get(name) for name in SCHEMA.names} for one in rows]
+    time = None if clock is None else datetime.fromtimestamp(clock / 1000, UTC)
+    table.upsert(session, session.rows(full, SCHEMA), clock_time=time)  # type: ignore[arg-type]

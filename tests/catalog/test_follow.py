@@ -33,7 +33,7 @@ def said(served: Served, name: str) -> dict[str, str]:
 
 
 def compacted(table: HudiTable, session: LocalSession, at: int) -> None:
-    write(table, session, row("a", at))
+    write(table, session, row("a", at), clock=at + HOUR if table.config.clock == "commit" else None)
     table.compact(session, threshold=at)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ def test_a_look_publishes_what_has_changed_and_nothing_else(
     assert found.why == "the read-optimized view names other files or columns than the table has"
     assert found.properties is not None
     assert said(served, "followed_ro")["hudi_assets.instant"] == table.freshness().instant
-    write(table, session, row("late", 1))
+    write(table, session, row("late", 1), clock=3 * HOUR)
     fallen = follow(table.look(), table, here)
     assert fallen.why is not None
     assert "is published" in fallen.why

@@ -46,6 +46,7 @@ TICKS = ("tests/dagster/test_looks.py",)
 ATTEMPTED = ("tests/dagster/test_attempts.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 METRICS = ("tests/cli/test_metrics.py",)
+CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
@@ -1820,5 +1821,48 @@ BREAKAGES: tuple[Breakage, ...] = (
         '{op.base_file.rsplit("/", 1)[-1] for op in plan.operations if op.base_file}',
         '{(op.base_file or op.file_id).rsplit("/", 1)[-1] for op in plan.operations}',
         ("tests/unit/test_past_compactions.py",),
+    ),
+    # -- what is published is what is true
+    Breakage(
+        "a struct of the metastore's loses what this release does not know",
+        "hudi_assets/catalog/thrift_values.py",
+        "        fields[number] = Value(kind, _read(protocol, kind))\n",
+        "        read = Value(kind, _read(protocol, kind))\n        fields |= {number: read} if number < 20 else {}\n",
+        CATALOG_VALUES,
+    ),
+    Breakage(
+        "parameters that others set of a synced table are lost",
+        "hudi_assets/catalog/publication.py",
+        "for key, value in old.items() if not key.startswith(PREFIX)",
+        "for key, value in old.items() if key.startswith(PREFIX)",
+        CATALOG_VALUES,
+    ),
+    Breakage(
+        "a view that names other files than the table has stays as it is",
+        "hudi_assets/catalog/publication.py",
+        "    if files and published.get(VIEW_DIGEST) != seen.view_digest:\n",
+        "    if files and not seen.view_digest:\n",
+        CATALOG_VALUES,
+    ),
+    Breakage(
+        "of two publishers the older reading may come last",
+        "hudi_assets/catalog/publishing.py",
+        "    return None if value is None else (PUBLICATION, value)\n",
+        "    return None\n",
+        ("tests/catalog/test_views.py",),
+    ),
+    Breakage(
+        "a clean deletes files that a published view names",
+        "hudi_assets/cli_maintain.py",
+        "        before_clean(table)\n",
+        "        pass\n",
+        ("tests/catalog/test_follow.py",),
+    ),
+    Breakage(
+        "after a rollback the published view names files that are gone",
+        "hudi_assets/catalog/follow.py",
+        "else follow(table.look(), table, place)\n",
+        "else Followed(True)\n",
+        ("tests/catalog/test_follow.py",),
     ),
 )
