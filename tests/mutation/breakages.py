@@ -1552,6 +1552,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        show_error(problem, as_json)\n",
         ENVIRONMENT,
     ),
+    Breakage(
+        "a compaction that cannot be completed is merged first",
+        f"{_ENGINE}/actions/compaction/executor.py",
+        "                self.table.publisher.check_can_complete()\n",
+        "",
+        ("tests/unit/test_put_back.py",),
+    ),
+    Breakage(
+        "a savepoint that cannot be completed is begun",
+        f"{_ENGINE}/actions/savepoint.py",
+        "        self.table.publisher.check_can_complete()\n",
+        "",
+        ("tests/unit/test_put_back.py",),
+    ),
     # -- first contact
     Breakage(
         "a column that nobody named is taken for a compaction that is missing",

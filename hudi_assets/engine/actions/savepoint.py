@@ -105,6 +105,7 @@ class Savepoints:
 
     def _publish(self, savepoint: Savepoint) -> None:
         inflight = self.table.layout.instant_path(savepoint.instant, Action.SAVEPOINT, State.INFLIGHT)
+        self.table.publisher.check_can_complete()
         if not self.table.storage.exists(inflight):
             self.table.storage.create(inflight, SAVEPOINT_MARK)
         self.table.publisher.complete(savepoint.instant, Action.SAVEPOINT, encode_savepoint(savepoint))

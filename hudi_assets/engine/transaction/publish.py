@@ -49,6 +49,14 @@ class Publisher:
 
     # -- completing -------------------------------------------------------------------------------
 
+    def check_can_complete(self) -> None:
+        """Raise `Conflict`, before work is begun, where its completion would be given no instant now.
+
+        So it is while a clock that was put back goes through an hour again, in which others have completed something.
+        """
+        if self.layout.names_completion_times:
+            self.new_instant(self.read_timeline(), completes=True)
+
     def complete(self, instant: str, action: Action, content: bytes) -> None:
         """Make an instant completed. Raises `Conflict` where it is already: another process was first.
 

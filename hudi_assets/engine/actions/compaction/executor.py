@@ -70,6 +70,7 @@ class CompactionExecutor:
                 )
                 untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
                 no_room = check_room(state, plan)
+                self.table.publisher.check_can_complete()
                 tx.check()
                 switch_off(self.table.storage, (*untrue, *no_room))
                 self._begin(instant)
