@@ -8,9 +8,9 @@ reads the read-optimized view, and never the publishing of a freshness that has 
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from dagster import (
     AssetExecutionContext,
@@ -37,7 +37,6 @@ from hudi_assets.engine import CorruptTable, Freshness, NoPlan, Plan, iso
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
     from hudi_assets.engine import Finding, HudiTable
 
@@ -71,6 +70,14 @@ class BatchSource(Protocol):
     def rows(self, batch: Any) -> "pa.Table": ...
 
 
+class Labels(TypedDict):
+    """What Dagster shows of an asset beside its key."""
+
+    group_name: str
+    owners: list[str]
+    tags: dict[str, str]
+
+
 @dataclass(frozen=True)
 class TableAssets:
     """A table's names in Dagster and its limits, as its YAML block says. Times in ms of event time."""
@@ -89,6 +96,9 @@ class TableAssets:
     external: bool
     spark_key: str
     catalog_key: str
+    group: str | None = None
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, asset_name: str) -> AssetKey:
         return AssetKey([self.name, asset_name])
@@ -103,12 +113,30 @@ class TableAssets:
         return f"hudi_{self.name}"
 
     @property
+    def labels(self) -> Labels:
+        """What every asset of the table carries: its group, owners and tags."""
+        return {"group_name": self.group or self.name, "owners": list(self.owners), "tags": dict(self.tags)}
+
+    @property
     def run_tags(self) -> dict[str, str]:
         return {"hudi_assets/table": self.name}
 
     def open(self, context: Any) -> "HudiTable":
         table: HudiTable = getattr(context.resources, self.resource_key).open()
         return table
+
+
+class Tick(Protocol):
+    """What looking at one table asks of Dagster's context: of a sensor for this table, or of one for many."""
+
+    @property
+    def instance(self) -> DagsterInstance: ...
+    @property
+    def resources(self) -> Any: ...
+    @property
+    def cursor(self) -> str | None: ...
+    @property
+    def log(self) -> Any: ...
 
 
 class CompactionConfig(Config):
@@ -142,52 +170,11 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
         fmt=PARTITION_FORMAT,
         timezone="UTC",
     )
-    if partitions.get_first_partition_key() != first.id or partitions.get_last_partition_key() != last.id:
+    # Of windows that are still to come the partitions are not there yet.
+    ended = last.end_ms <= time.time() * 1000
+    if partitions.get_first_partition_key() != first.id or (ended and partitions.get_last_partition_key() != last.id):
         raise ValueError(f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows")
     return partitions
-
-
-def ingestion_asset(
-    table: TableAssets, source: BatchSource, partitions: TimeWindowPartitionsDefinition
-) -> AssetsDefinition:
-    """`mor_table`: one partition is one batch is one delta commit; a batch is never committed twice."""
-
-    @asset(
-        key=table.key("mor_table"),
-        partitions_def=partitions,
-        description=table.description,
-        required_resource_keys={table.spark_key, table.resource_key},
-        pool=table.pool,
-        kinds={"hudi", "spark"},
-        group_name=table.name,
-    )
-    def mor_table(context: AssetExecutionContext) -> MaterializeResult:  # type: ignore[type-arg]
-        batch = next(batch for batch in source.batches if batch.id == context.partition_key)
-        hudi = getattr(context.resources, table.resource_key).open_or_create(source.schema)
-        started = time.monotonic()
-        earlier = hudi.committed_batches()
-        if batch.id in earlier:
-            context.log.info(f"Batch {batch.id} is committed already, at {earlier[batch.id]}: nothing written.")
-        rows = source.rows(batch)
-        spark = getattr(context.resources, table.spark_key).spark_session
-        # A batch that comes out of order must not turn the table's clock back.
-        clock = max(batch.end_ms, hudi.now_ms()) if earlier and hudi.config.clock == "commit" else batch.end_ms
-        result = hudi.upsert(
-            spark,
-            _dataframe(spark, rows),
-            clock_time=datetime.fromtimestamp(clock / 1000, UTC),
-            batch_id=batch.id,
-        )
-        if result.late_records:
-            context.log.warning(
-                f"{result.late_records} late records, at or below the freshness: it falls back until they "
-                "are compacted."
-            )
-        metadata = report.commit_metadata(result, delivered=len(rows), already=batch.id in earlier)
-        metadata |= {"seconds": round(time.monotonic() - started, 3)}
-        return MaterializeResult(metadata=metadata | report.schema_metadata(hudi))
-
-    return mor_table
 
 
 def external_table_asset(table: TableAssets) -> AssetsDefinition:
@@ -197,7 +184,9 @@ def external_table_asset(table: TableAssets) -> AssetsDefinition:
         key=table.key("mor_table"),
         description=table.description,
         required_resource_keys={table.resource_key},
-        group_name=table.name,
+        # It has no owners: Dagster gives them to what it can materialize.
+        group_name=table.labels["group_name"],
+        tags=table.labels["tags"],
     )
     def mor_table(context: OpExecutionContext) -> ObserveResult:
         hudi = table.open(context)
@@ -227,7 +216,7 @@ def compaction_plan_asset(table: TableAssets) -> AssetsDefinition:
         required_resource_keys={table.resource_key},
         pool=table.pool,
         kinds={"hudi"},
-        group_name=table.name,
+        **table.labels,
     )
     def compaction_plan(context: AssetExecutionContext, config: CompactionConfig) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         tag_run(context, table)
@@ -264,7 +253,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                 skippable=True,
                 description="The read-optimized view after the pending plan was executed: plain Parquet.",
                 kinds={"hudi", "spark", "parquet"},
-                group_name=table.name,
+                **table.labels,
             ),
             AssetSpec(
                 freshness,
@@ -276,7 +265,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
                     f"of {table.ro_view} and {table.rt_view} in Spark's catalog."
                 ),
                 kinds={"hudi", "spark"},
-                group_name=table.name,
+                **table.labels,
             ),
         ],
         can_subset=True,
@@ -394,9 +383,3 @@ def _pending_or_new_plan(context: AssetExecutionContext, hudi: "HudiTable", conf
 def observe(context: AssetExecutionContext, reason: str, metadata: dict[str, Any]) -> None:
     context.log.info(reason)
     context.log_event(AssetObservation(context.asset_key, metadata={"reason": MetadataValue.text(reason)} | metadata))
-
-
-def _dataframe(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
-    # Spark 4 takes Arrow as it is; 3.5 by way of pandas.
-    taken: Any = rows if int(spark.version.split(".")[0]) >= 4 else rows.to_pandas()
-    return spark.createDataFrame(taken)

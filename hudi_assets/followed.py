@@ -6,10 +6,10 @@ asset `freshness` publishes, as the sensor asks for it.
 
 from typing import TYPE_CHECKING
 
-from dagster import AssetMaterialization, SensorEvaluationContext
+from dagster import AssetMaterialization
 
 from hudi_assets import report
-from hudi_assets.assets import PROMISED, TableAssets, highest_promise
+from hudi_assets.assets import PROMISED, TableAssets, Tick, highest_promise
 from hudi_assets.catalog.follow import Followed, follow
 from hudi_assets.engine import Look, iso
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable
 
 
-def follow_look(context: SensorEvaluationContext, table: TableAssets, hudi: "HudiTable", seen: Look) -> Followed:
+def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Look) -> Followed:
     """Publish what differs. A freshness that only moves on is published at the pace of reports."""
     place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
     if place is None:
@@ -28,9 +28,7 @@ def follow_look(context: SensorEvaluationContext, table: TableAssets, hudi: "Hud
     return followed
 
 
-def publications(
-    context: SensorEvaluationContext, table: TableAssets, seen: Look, followed: Followed
-) -> list[AssetMaterialization]:
+def publications(context: Tick, table: TableAssets, seen: Look, followed: Followed) -> list[AssetMaterialization]:
     """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
     if followed.properties is None:
         return []

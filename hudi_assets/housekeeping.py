@@ -52,7 +52,7 @@ def housekeeping_asset(table: TableAssets) -> AssetsDefinition:
         required_resource_keys={table.resource_key},
         pool=table.pool,
         kinds={"hudi"},
-        group_name=table.name,
+        **table.labels,
     )
     def housekeeping(context: AssetExecutionContext, config: HousekeepingConfig) -> Iterator[MaterializeResult]:  # type: ignore[type-arg]
         tag_run(context, table)

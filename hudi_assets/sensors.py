@@ -24,7 +24,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.assets import TableAssets, ours
+from hudi_assets.assets import TableAssets, Tick, ours
 from hudi_assets.attempts import STATE_TAG, attempts_of, pause
 from hudi_assets.checks import published_freshness
 from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
@@ -168,19 +168,24 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        try:
-            return _tick(context, table)
-        except Conflict as conflict:
-            # Another process is just changing what was read.
-            return SensorResult(skip_reason=str(conflict))
-        except Exception as problem:
-            report_failure(context.instance, table, problem, wall_ms())
-            raise
+        return evaluate_table(context, table)
 
     return evaluate
 
 
-def _tick(context: SensorEvaluationContext, table: TableAssets) -> SensorResult:
+def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
+    """One look at a table: what is to be reported, and the run that is due. What goes wrong is reported and raised."""
+    try:
+        return _tick(context, table)
+    except Conflict as conflict:
+        # Another process is just changing what was read.
+        return SensorResult(skip_reason=str(conflict))
+    except Exception as problem:
+        report_failure(context.instance, table, problem, wall_ms())
+        raise
+
+
+def _tick(context: Tick, table: TableAssets) -> SensorResult:
     """Look, report, and only then think of a run: what is stuck must not keep the table's state from being seen."""
     instance, now = context.instance, wall_ms()
     resource = getattr(context.resources, table.resource_key)
@@ -271,7 +276,7 @@ def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
 
 
 def _request(
-    context: SensorEvaluationContext,
+    context: Tick,
     table: TableAssets,
     seen: Seen,
     decision: Compact | PublishFreshness | Recover,

@@ -1,4 +1,4 @@
-"""The component `hudi_assets.components.HudiTableComponent`, for Dagster projects.
+"""The components `HudiTableComponent` (one table) and `HudiTablesComponent` (many), for Dagster projects.
 
 `dg` imports this module in every environment that has this package. An import that fails would stop `dg` itself, so
 without the extra `dagster` nothing is here.
@@ -15,9 +15,10 @@ if all(map(find_spec, _NEEDS)):
     from hudi_assets.components.hudi_table import HudiTableComponent as HudiTableComponent
     from hudi_assets.components.hudi_table import SensorModel as SensorModel
     from hudi_assets.components.hudi_table import SourceModel as SourceModel
+    from hudi_assets.components.hudi_tables import HudiTablesComponent as HudiTablesComponent
 
 
 def __getattr__(name: str) -> Any:
-    if name == "HudiTableComponent":
-        raise ImportError("HudiTableComponent needs Dagster: pip install 'hudi-assets[dagster]'")
+    if name in ("HudiTableComponent", "HudiTablesComponent"):
+        raise ImportError(f"{name} needs Dagster: pip install 'hudi-assets[dagster]'")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

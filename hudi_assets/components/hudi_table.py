@@ -8,6 +8,7 @@ A block says either where rows come from (`source`: a batch source, for tables t
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
@@ -18,13 +19,13 @@ from hudi_assets.assets import (
     TableAssets,
     compaction_plan_asset,
     external_table_asset,
-    ingestion_asset,
     partitions_of,
     read_optimized_assets,
 )
 from hudi_assets.checks import table_checks
 from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, duration, parse_latency
 from hudi_assets.housekeeping import housekeeping_asset
+from hudi_assets.ingestion import ingestion_asset, ingestion_job, ingestion_schedule
 from hudi_assets.resources import Catalog, SparkResource, TableResource
 from hudi_assets.scaffolding import TableScaffolder
 from hudi_assets.sensors import compaction_job, event_time_trigger
@@ -54,6 +55,15 @@ class SourceModel(Model, Resolvable):
         return made
 
 
+class IngestModel(Model, Resolvable):
+    """A schedule that ingests the windows of a `source` that have ended."""
+
+    cron: str
+    most_windows: int = 100
+    """At most so many windows in one run."""
+    running: bool = True
+
+
 class SensorModel(Model, Resolvable):
     name: str | None = None
     minimum_interval_seconds: int = 60
@@ -67,6 +77,15 @@ class SensorModel(Model, Resolvable):
         return _checked_duration("sensor.report_every", text)
 
 
+@dataclass(frozen=True)
+class TableParts:
+    """What a block makes of its table, without sensor and job."""
+
+    table: TableAssets
+    resource: TableResource
+    definitions: Definitions
+
+
 @scaffold_with(TableScaffolder)
 class HudiTableComponent(Component, Model, Resolvable):
     """A Hudi merge-on-read table that is compacted on event time and says how fresh its RO view is."""
@@ -74,7 +93,15 @@ class HudiTableComponent(Component, Model, Resolvable):
     name: str
     path: str
     description: str | None = None
+    group: str | None = None
+    """Dagster's group of the table's assets. None: the table's name."""
+    owners: list[str] = Field(default_factory=list)
+    """Of the table's assets: e-mail addresses, or `team:…`."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """Of the table's assets."""
     source: SourceModel | None = None
+    ingest: IngestModel | None = None
+    """For a `source`: when to ingest. None: by hand, or by a schedule of your own."""
     external: bool = False
 
     # Used when the table is created; a table that exists keeps its own.
@@ -136,6 +163,8 @@ class HudiTableComponent(Component, Model, Resolvable):
     def _source_or_external(self) -> HudiTableComponent:
         if self.external == (self.source is not None):
             raise ValueError(f"table {self.name}: say either `source` or `external: true`")
+        if self.ingest is not None and self.source is None:
+            raise ValueError(f"table {self.name}: ingest: there is no `source` to ingest from")
         return self
 
     @model_validator(mode="after")
@@ -157,25 +186,35 @@ class HudiTableComponent(Component, Model, Resolvable):
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
-        table = self._table_assets()
-        checks = table_checks(table)
-        job = compaction_job(table)
+        parts = self.parts(context)
+        job = compaction_job(parts.table)
+        trigger = event_time_trigger(parts.table, job)
+        return Definitions.merge(parts.definitions, Definitions(jobs=[job], sensors=[trigger]))
+
+    def parts(self, context: ComponentLoadContext) -> TableParts:
+        """All of the table but the sensor and its job: many tables may share those."""
+        table, resource = self._table_assets(), self._resource()
         try:
-            mor_table = self._mor_table(table)
+            source = None if self.source is None else self.source.load()
+            mor_table = self._mor_table(table, source)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{context.path}: {error}") from error
-        return Definitions(
-            assets=[
-                mor_table,
-                compaction_plan_asset(table),
-                read_optimized_assets(table),
-                housekeeping_asset(table),
-            ],
-            asset_checks=checks,
-            jobs=[job],
-            sensors=[event_time_trigger(table, job)],
-            resources={table.resource_key: self._resource(), **self._shared()},
+        assets = [mor_table, compaction_plan_asset(table), read_optimized_assets(table), housekeeping_asset(table)]
+        definitions = Definitions(
+            assets=assets,
+            asset_checks=table_checks(table),
+            resources={table.resource_key: resource, **self._shared()},
         )
+        if source is not None and self.ingest is not None:
+            definitions = Definitions.merge(definitions, self._ingestion(table, source, self.ingest))
+        return TableParts(table, resource, definitions)
+
+    def _ingestion(self, table: TableAssets, source: BatchSource, ingest: IngestModel) -> Definitions:
+        job = ingestion_job(table, partitions_of(source))
+        schedule = ingestion_schedule(
+            table, source, job, cron=ingest.cron, most_windows=ingest.most_windows, running=ingest.running
+        )
+        return Definitions(jobs=[job], schedules=[schedule])
 
     def _shared(self) -> dict[str, Any]:
         """The resources that the project need not bring."""
@@ -184,10 +223,9 @@ class HudiTableComponent(Component, Model, Resolvable):
             return spark
         return spark | ({_SPARKS_CATALOG_KEY: _SPARKS_CATALOG} if self.spark_resource else {_CATALOG_KEY: _CATALOG})
 
-    def _mor_table(self, table: TableAssets) -> AssetsDefinition:
-        if self.source is None:
+    def _mor_table(self, table: TableAssets, source: BatchSource | None) -> AssetsDefinition:
+        if source is None:
             return external_table_asset(table)
-        source = self.source.load()
         return ingestion_asset(table, source, partitions_of(source))
 
     def _table_assets(self) -> TableAssets:
@@ -206,6 +244,9 @@ class HudiTableComponent(Component, Model, Resolvable):
             external=self.external,
             spark_key=self.spark_resource or _SPARK_KEY,
             catalog_key=self.catalog_resource or (_SPARKS_CATALOG_KEY if self.spark_resource else _CATALOG_KEY),
+            group=self.group,
+            owners=tuple(self.owners),
+            tags=self.tags,
         )
 
     def _resource(self) -> TableResource:

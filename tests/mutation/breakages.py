@@ -50,6 +50,8 @@ CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
+MANY = ("tests/dagster/test_many_tables.py",)
+INGESTION = ("tests/dagster/test_ingestion.py",)
 
 
 @dataclass(frozen=True)
@@ -1878,5 +1880,48 @@ BREAKAGES: tuple[Breakage, ...] = (
         "else follow(table.look(), table, place)\n",
         "else Followed(True)\n",
         ("tests/catalog/test_follow.py",),
+    ),
+    # -- many tables, and ingestion
+    Breakage(
+        "a bad table ends the tick of all",
+        "hudi_assets/round.py",
+        '            failed.append(f"{name}: {problem}")\n            continue\n',
+        "            raise\n",
+        MANY,
+    ),
+    Breakage(
+        "every tick begins with the first table",
+        "hudi_assets/round.py",
+        "    for one in in_turn(watched, before.next):",
+        "    for one in in_turn(watched, None):",
+        MANY,
+    ),
+    Breakage(
+        "a run of one table compacts all",
+        "hudi_assets/round.py",
+        "        asset_selection=request.asset_selection or [table.key(asset) for asset in MAINTENANCE],\n",
+        "        asset_selection=request.asset_selection,\n",
+        MANY,
+    ),
+    Breakage(
+        "a window that comes again is passed over",
+        "hudi_assets/ingestion.py",
+        "    batch_id = _id_of_repetition(context, batch) if again and batch.id in earlier else batch.id\n",
+        "    batch_id = batch.id\n",
+        INGESTION,
+    ),
+    Breakage(
+        "the schedule asks for windows across one that is there",
+        "hudi_assets/ingestion.py",
+        "            if found:\n                break\n",
+        "            continue\n",
+        INGESTION,
+    ),
+    Breakage(
+        "the schedule asks for a window that has not ended",
+        "hudi_assets/ingestion.py",
+        "    return (batch for batch in batches if batch.end_ms <= now_ms)",
+        "    return iter(batches)",
+        INGESTION,
     ),
 )

@@ -1,0 +1,125 @@
+"""Many small tables in one code location: how long a round of looks takes, what is asked of memory, how long it loads.
+
+    scripts/with-env python benchmarks/many_tables.py --tables 1000 --folder DIR
+
+Makes one table by the engine in this process, copies its files, and lets Dagster evaluate the sensor of one block on an
+instance in a folder (SQLite), as the daemon would, but in this process. Two rounds: in the first each table asks for a
+run, which nobody starts; in the second what was reported is known. Rounds by `--look-seconds`, as in the block.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import pyarrow as pa
+
+_SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC")), ("amount", pa.float64())])
+
+
+def resident_mb() -> float:
+    """Resident memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def make_tables(folder: Path, count: int, commits: int) -> None:
+    """One table with some commits of the last hour, and copies of it."""
+    from hudi_assets.engine import HudiTable
+    from tests.local_session import LocalSession, install
+
+    first = folder / "t0"
+    install(setattr)
+    session: Any = LocalSession()
+    table = HudiTable.create(str(first), _SCHEMA, record_key=["id"], ordering_field="at", buckets=2, table_version=9)
+    start = int(time.time()) - 3600
+    for commit in range(commits):
+        rows = [{"id": n, "at": datetime.fromtimestamp(start + 60 * commit + n, UTC), "amount": 1.0} for n in range(20)]
+        table.upsert(session, session.rows(rows, _SCHEMA))
+    for number in range(1, count):
+        shutil.copytree(first, folder / f"t{number}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, default=1000)
+    parser.add_argument("--commits", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--look-seconds", type=float, default=40)
+    asked = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="many-tables-"))
+    os.environ["HUDI_ASSETS_HOME"] = str(folder / "home")
+    try:
+        make_tables(folder, asked.tables, asked.commits)
+        measure(folder, asked.tables, asked.rounds, asked.look_seconds)
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
+    from dagster import DagsterInstance, build_sensor_context
+    from dagster.components import build_defs_for_component
+
+    from hudi_assets.components import HudiTablesComponent
+
+    before, started = resident_mb(), time.monotonic()
+    block = HudiTablesComponent(
+        name="many",
+        defaults={"external": True, "data_latency": "5m", "compact_every": "30m", "freshness_slo": "2h"},
+        tables=[{"name": f"t{number}", "path": str(folder / f"t{number}")} for number in range(count)],
+        sensor={"look_seconds": look_seconds},  # type: ignore[arg-type]
+    )
+    definitions = build_defs_for_component(block)
+    definitions.get_repository_def().load_all_definitions()
+    show("load", seconds=time.monotonic() - started, mb=resident_mb() - before)
+    (sensor,) = definitions.sensors or []
+    instance_folder = folder / "instance"
+    instance_folder.mkdir()
+    with DagsterInstance.local_temp(str(instance_folder)) as instance:
+        cursor = None
+        for number in range(rounds):
+            ticks, requests, events, began, cpu = 0, 0, 0, time.monotonic(), time.process_time()
+            longest = 0.0
+            while True:
+                tick = time.monotonic()
+                catalog = {"hudi_catalog": (definitions.resources or {})["hudi_catalog"]}
+                context = build_sensor_context(
+                    instance=instance, definitions=definitions, cursor=cursor, resources=catalog
+                )
+                found = sensor.evaluate_tick(context)
+                longest = max(longest, time.monotonic() - tick)
+                cursor = found.cursor
+                ticks, requests = ticks + 1, requests + len(found.run_requests or [])
+                for event in found.asset_events:
+                    instance.report_runless_asset_event(event)
+                    events += 1
+                if json.loads(cursor or "[null]")[0] is None:
+                    break
+            show(
+                f"round {number + 1}",
+                ticks=ticks,
+                seconds=time.monotonic() - began,
+                cpu=time.process_time() - cpu,
+                longest_tick=longest,
+                requests=requests,
+                events=events,
+                cursor_bytes=len(cursor or ""),
+                mb=resident_mb(),
+            )
+
+
+def show(what: str, **numbers: float) -> None:
+    print(what, json.dumps({name: round(value, 2) for name, value in numbers.items()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""One sensor for many tables: it looks at them in turn, for as long as a tick may take, and goes on at the next tick.
+
+Dagster's daemon gives a sensor 60 seconds (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). What is wrong with one table is
+logged, reported by that table's checks, and told in the tick's words; the others are looked at all the same.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from json import dumps, loads
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from dagster import (
+    AssetSelection,
+    DefaultSensorStatus,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    define_asset_job,
+    in_process_executor,
+    sensor,
+)
+
+from hudi_assets.assets import TableAssets
+from hudi_assets.resources import TableResource
+from hudi_assets.sensors import MAINTENANCE, evaluate_table
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A table that the sensor looks at."""
+
+    table: TableAssets
+    resource: TableResource
+
+
+@dataclass(frozen=True)
+class OneTable:
+    """What looking at one table asks of a tick."""
+
+    instance: Any
+    resources: Any
+    cursor: str | None
+    log: Any
+
+
+@dataclass(frozen=True)
+class RoundCursor:
+    """With which table the next tick begins, and what each look left to the next one of its table."""
+
+    next: str | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str | None) -> RoundCursor:
+        """From the beginning where the cursor is empty or none of ours."""
+        try:
+            next_, packed = loads(text or "null")
+            tables = loads(zlib.decompress(b64decode(packed)))
+            return cls(next_, {str(name): str(cursor) for name, cursor in tables.items()})
+        except (ValueError, TypeError, AttributeError, zlib.error):
+            return cls()
+
+    def text(self) -> str:
+        """Packed: Dagster keeps the cursor of every tick."""
+        return dumps([self.next, b64encode(zlib.compress(dumps(dict(self.tables)).encode())).decode()])
+
+
+def in_turn(tables: Sequence[Watched], first: str | None) -> Iterator[Watched]:
+    """All tables, beginning with the one of that name, or else from the start."""
+    start = next((number for number, one in enumerate(tables) if one.table.name == first), 0)
+    yield from (*tables[start:], *tables[:start])
+
+
+def tables_job(name: str, tables: Sequence[TableAssets]) -> UnresolvedAssetJobDefinition:
+    """One job for all tables: a run of it is of one table, by the assets that it is asked for."""
+    keys = [table.key(asset) for table in tables for asset in MAINTENANCE]
+    return define_asset_job(
+        f"{name}_compaction", selection=AssetSelection.assets(*keys), executor_def=in_process_executor
+    )
+
+
+def tables_trigger(
+    name: str,
+    job: UnresolvedAssetJobDefinition,
+    watched: Sequence[Watched],
+    *,
+    interval: int,
+    seconds: float,
+    running: bool,
+) -> SensorDefinition:
+    """Looks at the tables in turn for so many seconds, and requests a run for each that needs one."""
+
+    @sensor(
+        name=name,
+        job=job,
+        minimum_interval_seconds=interval,
+        default_status=DefaultSensorStatus.RUNNING if running else DefaultSensorStatus.STOPPED,
+        required_resource_keys={one.table.catalog_key for one in watched},
+        description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
+    )
+    def evaluate(context: SensorEvaluationContext) -> SensorResult:
+        return look_around(context, watched, seconds)
+
+    return evaluate
+
+
+def look_around(context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float) -> SensorResult:
+    """One tick. At least one table is looked at, so that every round comes to its end."""
+    before, until = RoundCursor.of(context.cursor), time.monotonic() + seconds
+    cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
+    requests: list[RunRequest] = []
+    events: list[Any] = []
+    failed: list[str] = []
+    looked, next_ = 0, None
+    for one in in_turn(watched, before.next):
+        name = one.table.name
+        if looked and time.monotonic() >= until:
+            next_ = name
+            break
+        looked += 1
+        try:
+            resources = _resources(context, one)
+            found = evaluate_table(OneTable(context.instance, resources, cursors.get(name), context.log), one.table)
+        except Exception as problem:
+            context.log.error(f"{name}: {problem}")
+            failed.append(f"{name}: {problem}")
+            continue
+        requests += [_of_table(one.table, request) for request in found.run_requests or []]
+        events += found.asset_events or []
+        if found.cursor is not None:
+            cursors[name] = found.cursor
+    words = _words(looked, len(watched), failed, next_)
+    context.log.info(words)
+    return SensorResult(
+        run_requests=requests,
+        skip_reason=None if requests else SkipReason(words),
+        asset_events=events,
+        cursor=RoundCursor(next_, cursors).text(),
+    )
+
+
+def _resources(context: SensorEvaluationContext, one: Watched) -> SimpleNamespace:
+    """The table's own, which Dagster need not make for every tick, and the catalog."""
+    key = one.table.catalog_key
+    return SimpleNamespace(**{one.table.resource_key: one.resource, key: getattr(context.resources, key)})
+
+
+def _of_table(table: TableAssets, request: RunRequest) -> RunRequest:
+    """The job is of all tables: the run is of this one."""
+    return RunRequest(
+        run_key=request.run_key,
+        run_config=request.run_config,
+        tags=request.tags,
+        asset_selection=request.asset_selection or [table.key(asset) for asset in MAINTENANCE],
+    )
+
+
+def _words(looked: int, of: int, failed: Sequence[str], next_: str | None) -> str:
+    words = f"{looked} of {of} tables were looked at"
+    if next_ is not None:
+        words += f"; the next tick goes on with {next_}"
+    if failed:
+        more = f"; and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+        words += f". {len(failed)} could not be: {'; '.join(failed[:_NAMED])}{more}"
+    return f"{words}."

@@ -1,0 +1,207 @@
+"""One block for many tables: shared defaults, labels, and one sensor that looks at all of them in turn."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from dagster import AssetKey, DagsterInstance, SensorResult, build_sensor_context
+
+from hudi_assets import round as rounds
+from hudi_assets.components import HudiTableComponent, HudiTablesComponent
+from hudi_assets.components.hudi_tables import merged
+from hudi_assets.engine import HudiTable
+from hudi_assets.round import RoundCursor
+from tests.defs_project import DefsProject
+from tests.local_session import LocalSession, install
+
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
+DEFAULTS: dict[str, Any] = {
+    "external": True,
+    "data_latency": "1m",
+    "compact_every": "15m",
+    "freshness_slo": "1h",
+    "group": "shop",
+    "owners": ["team:shop"],
+    "tags": {"tier": "gold"},
+    "settings": {"hoodie.cleaner.commits.retained": "30"},
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path / "home"))
+    session = install(monkeypatch.setattr)
+    made(tmp_path / "t0", session)
+    for number in range(1, 4):
+        shutil.copytree(tmp_path / "t0", tmp_path / f"t{number}")
+    return tmp_path
+
+
+@pytest.fixture
+def instance() -> Iterator[DagsterInstance]:
+    with DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def made(path: Path, session: LocalSession) -> None:
+    """One commit of an hour ago."""
+    table = HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="at", buckets=1, table_version=9)
+    rows = [{"id": 1, "at": datetime.fromtimestamp(int(time.time()) - 3600, UTC)}]
+    table.upsert(session, session.rows(rows, SCHEMA))  # type: ignore[arg-type]
+
+
+def block(home: Path, **more: Any) -> dict[str, Any]:
+    tables = [{"name": f"t{number}", "path": str(home / f"t{number}")} for number in range(4)]
+    return {"name": "shop", "defaults": DEFAULTS, "tables": tables, **more}
+
+
+class Ticks:
+    """The sensor of a block, with the cursor that its last tick left."""
+
+    def __init__(self, home: Path, instance: DagsterInstance, **more: Any) -> None:
+        from dagster.components import build_defs_for_component
+
+        self.instance, self.cursor = instance, None
+        self.definitions = build_defs_for_component(HudiTablesComponent(**block(home, **more)))
+
+    def tick(self) -> SensorResult:
+        (sensor,) = self.definitions.sensors or []
+        context = build_sensor_context(
+            instance=self.instance,
+            definitions=self.definitions,
+            cursor=self.cursor,
+            resources={"hudi_catalog": (self.definitions.resources or {})["hudi_catalog"]},
+        )
+        found: Any = sensor.evaluate_tick(context)
+        self.cursor = found.cursor
+        for event in found.asset_events:
+            self.instance.report_runless_asset_event(event)
+        return found
+
+
+def asked(found: Any) -> list[str]:
+    return [request.tags["hudi_assets/table"] for request in found.run_requests]
+
+
+def test_one_tick_looks_at_all_tables_and_asks_for_a_run_of_each(home: Path, instance: DagsterInstance) -> None:
+    found: Any = Ticks(home, instance).tick()
+    assert asked(found) == ["t0", "t1", "t2", "t3"]
+    assert found.run_requests[1].asset_selection == [
+        AssetKey(["t1", name]) for name in ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
+    ]
+    observed = {event.asset_key.path[0] for event in found.asset_events}
+    assert observed == {"t0", "t1", "t2", "t3"}
+    assert len({request.run_key for request in found.run_requests}) == 4
+
+
+def test_a_bad_table_does_not_stop_the_others(home: Path, instance: DagsterInstance) -> None:
+    shutil.rmtree(home / "t1")
+    (home / "t2/.hoodie/hoodie.properties").write_text("hoodie.table.name=t2\n")
+    ticks = Ticks(home, instance)
+    found: Any = ticks.tick()
+    assert asked(found) == ["t0", "t3"]
+    shutil.rmtree(home / "t0")
+    shutil.rmtree(home / "t3")
+    found = ticks.tick()
+    assert asked(found) == []
+    assert "4 of 4 tables were looked at. 4 could not be: t0: " in found.skip_message
+
+
+def test_a_tick_that_has_no_time_left_goes_on_at_the_next_one(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+    looked: list[str] = []
+    real = rounds.evaluate_table
+
+    def slowly(context: Any, table: Any) -> SensorResult:
+        now[0] += 1
+        looked.append(table.name)
+        return real(context, table)
+
+    monkeypatch.setattr(rounds, "evaluate_table", slowly)
+    ticks = Ticks(home, instance, sensor={"look_seconds": 3})
+    assert asked(ticks.tick()) == ["t0", "t1", "t2"]
+    assert RoundCursor.of(ticks.cursor).next == "t3"
+    ticks.tick()
+    assert looked == ["t0", "t1", "t2", "t3", "t0", "t1"]
+    ticks = Ticks(home, instance, sensor={"look_seconds": 0})  # a table is looked at whatever time there is
+    del looked[:]
+    for _ in range(5):
+        ticks.tick()
+    assert looked == ["t0", "t1", "t2", "t3", "t0"]
+
+
+def test_what_a_look_reported_is_not_reported_again_at_once(home: Path, instance: DagsterInstance) -> None:
+    ticks = Ticks(home, instance)
+    first: Any = ticks.tick()
+    again: Any = ticks.tick()
+    assert [event for event in first.asset_events if event.asset_key.path[-1] == "freshness"]
+    assert not [event for event in again.asset_events if event.asset_key.path[-1] == "freshness"]
+
+
+def test_the_cursor_is_packed_and_one_of_others_is_passed_over() -> None:
+    cursor = RoundCursor("t7", {f"t{n}": '{"at": 1795373373000, "state": "..."}' for n in range(1000)})
+    assert RoundCursor.of(cursor.text()) == cursor
+    assert len(cursor.text()) < 12_000
+    for other in (None, "", "x", "[1, 2]", '{"a": 1}', '["t", "bm8="]'):
+        assert RoundCursor.of(other) == RoundCursor()
+
+
+# ------------------------------------------------------------------------------- the block
+
+
+def test_the_block_loads_with_labels_and_one_job(home: Path) -> None:
+    project = DefsProject(home / "project").made()
+    tables = block(home)
+    tables["tables"][1] |= {"group": "other", "tags": {"kind": "log"}}
+    text = yaml.safe_dump({"type": "hudi_assets.components.HudiTablesComponent", "attributes": tables})
+    (project.defs / "shop").mkdir()
+    (project.defs / "shop/defs.yaml").write_text(text)
+    definitions = project.load()
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    assert {spec.group_name for key, spec in specs.items() if key.startswith("t0/")} == {"shop"}
+    assert {spec.group_name for key, spec in specs.items() if key.startswith("t1/")} == {"other"}
+    assert specs["t1/freshness"].tags["tier"] == "gold"
+    assert specs["t1/freshness"].tags["kind"] == "log"
+    assert specs["t0/freshness"].owners == ["team:shop"]
+    repository = definitions.get_repository_def()
+    assert repository.has_job("shop_compaction")
+    assert not repository.has_job("t0_compaction")
+    assert [one.name for one in repository.sensor_defs] == ["shop_event_time_trigger"]
+
+
+def test_one_table_can_have_group_owners_and_tags(home: Path) -> None:
+    from dagster.components import build_defs_for_component
+
+    component = HudiTableComponent(name="t0", path=str(home / "t0"), **DEFAULTS)
+    specs = build_defs_for_component(component).resolve_all_asset_specs()
+    assert {spec.group_name for spec in specs} == {"shop"}
+
+
+def test_wrong_tables_are_named(home: Path) -> None:
+    wrong = block(home)
+    wrong["tables"][2]["data_latency"] = "soon"
+    with pytest.raises(ValueError, match=r"tables: t2: data_latency .*soon"):
+        HudiTablesComponent(**wrong)
+    twice = block(home)
+    twice["tables"][2]["name"] = "t0"
+    with pytest.raises(ValueError, match="t0 comes twice"):
+        HudiTablesComponent(**twice)
+
+
+def test_defaults_are_merged_key_by_key() -> None:
+    assert merged({"a": 1, "settings": {"x": 1, "y": 2}}, {"b": 2, "settings": {"y": 3}}) == {
+        "a": 1,
+        "b": 2,
+        "settings": {"x": 1, "y": 3},
+    }
