@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_assets import cli_init, cli_maintain, cli_metrics, cli_publish, cli_read
+from hudi_assets import cli_init, cli_maintain, cli_metrics, cli_publish, cli_read, cli_report
 from hudi_assets.cli_errors import Interruptible, give_up_output
 from hudi_assets.cli_output import (
     show_error,
@@ -215,6 +215,7 @@ for _command in (
     cli_init.init,
     cli_read.read,
     cli_metrics.metrics,
+    cli_report.report,
     cli_maintain.clean,
     cli_maintain.archive,
     cli_maintain.savepoint,

@@ -1,27 +1,19 @@
-"""Metadata of the assets: numbers, tables and the event-time picture. Reads, never writes, the table."""
+"""Metadata of the assets: numbers, tables and pictures. Reads, never writes, the table."""
 
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.dates as mdates
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from PIL import Image
 
 from hudi_assets.engine import AUTO, duration, iso
+from hudi_assets.pictures import cost_picture, event_time_picture
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from hudi_assets.engine import (
         ArchiveResult,
         CleanResult,
@@ -38,9 +30,6 @@ if TYPE_CHECKING:
     )
 
 MAX_ROWS = 20
-_COMPACTED, _REMAINING, _THRESHOLD = "#2f7ebc", "#f2a33a", "#b3202a"
-_MAX_BARS = 600
-_DAY_MS = 86_400_000
 
 Metadata = dict[str, Any]
 
@@ -216,22 +205,6 @@ def cost_metadata(curve: Sequence[CostPoint]) -> Metadata:
     }
 
 
-def cost_picture(curve: Sequence[CostPoint]) -> bytes:
-    """Bytes to rewrite over the threshold as steps, and the freshness that each step reaches, as PNG."""
-    figure = Figure(figsize=(9.5, 3.2), dpi=100, layout="constrained")
-    axes = figure.add_subplot()
-    days = [_days(point.threshold) for point in curve]
-    megabytes = [point.bytes_to_rewrite / 1e6 for point in curve]
-    axes.step(days, megabytes, where="post", color=_COMPACTED, linewidth=1.6, label="threshold")
-    fresh = [(_days(p.freshness), p.bytes_to_rewrite / 1e6) for p in curve if p.freshness is not None]
-    axes.plot([x for x, _ in fresh], [y for _, y in fresh], "o", color=_REMAINING, markersize=4, label="freshness then")
-    axes.set_ylabel("MB to rewrite")
-    axes.set_ylim(bottom=0)
-    _time_axis(axes)
-    axes.legend(fontsize=8, frameon=False)
-    return _png(figure)
-
-
 def recovery_metadata(recovered: Sequence[str]) -> Metadata:
     return {"recovered": "\n".join(recovered)} if recovered else {}
 
@@ -326,93 +299,3 @@ def picture_metadata(bars: Sequence[LogBar], threshold: int | None, title: str) 
         return MetadataValue.text("no log files with a known event time")
     encoded = base64.b64encode(event_time_picture(bars, threshold, title)).decode()
     return MetadataValue.md(f"![event times of the log files](data:image/png;base64,{encoded})")
-
-
-def event_time_picture(bars: Sequence[LogBar], threshold: int | None, title: str) -> bytes:
-    """Every log file as a bar from its smallest to its largest event time, as PNG.
-
-    Grouped by partition, in order of event time; compacted and remaining ones in two colours, the threshold
-    as a line. Files without a known range are counted in the legend. The newest 600 are drawn.
-    """
-    drawn = [bar for bar in bars if bar.min_event_time is not None and bar.max_event_time is not None]
-    drawn.sort(key=lambda bar: (bar.partition, bar.min_event_time, bar.max_event_time))
-    if len(drawn) > _MAX_BARS:
-        newest = sorted(drawn, key=lambda bar: bar.max_event_time or 0)[-_MAX_BARS:]
-        drawn = [bar for bar in drawn if bar in set(newest)]
-    height = min(9.0, 1.6 + 0.11 * len(drawn))
-    figure = Figure(figsize=(9.5, max(2.6, height)), dpi=100, layout="constrained")
-    axes = figure.add_subplot()
-    _draw_bars(axes, drawn)
-    if threshold is not None:
-        axes.axvline(_days(threshold), color=_THRESHOLD, linewidth=1.6)
-    _label(axes, drawn, threshold, title, unknown=len(bars) - len(drawn))
-    return _png(figure)
-
-
-def _draw_bars(axes: Axes, bars: Sequence[LogBar]) -> None:
-    starts = [_days(bar.min_event_time or 0) for bar in bars]
-    # A file with one event time still shows: at least a three-hundredth of the picture.
-    ends = [_days(bar.max_event_time or 0) for bar in bars]
-    least = max((max(ends) - min(starts)) / 300, 1 / 86_400)
-    widths = [max(end - start, least) for start, end in zip(starts, ends, strict=True)]
-    colours = [_COMPACTED if bar.compacted else _REMAINING for bar in bars]
-    axes.barh(range(len(bars)), widths, left=starts, height=0.75, color=colours)
-    axes.set_ylim(len(bars) - 0.4, -0.6)
-
-
-def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str, *, unknown: int) -> None:
-    axes.set_title(title, loc="left", fontsize=11)
-    _time_axis(axes)
-    _mark_partitions(axes, bars)
-    compacted = sum(bar.compacted for bar in bars)
-    entries = [
-        Patch(color=_COMPACTED, label=f"compacted ({compacted} log files)"),
-        Patch(color=_REMAINING, label=f"remaining ({len(bars) - compacted} log files)"),
-    ]
-    if threshold is not None:
-        entries.append(Patch(color=_THRESHOLD, label=f"threshold {iso(threshold)}"))
-    if unknown:
-        entries.append(Patch(color="none", label=f"{unknown} not drawn"))
-    axes.figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8, frameon=False)
-
-
-def _time_axis(axes: Axes) -> None:
-    axes.set_xlabel("event time (UTC)")
-    axes.xaxis_date()
-    locator = mdates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:
-    """One tick per partition in the middle of its bars, and a line between two partitions."""
-    centres, names = [], []
-    first = 0
-    for i in range(1, len(bars) + 1):
-        if i < len(bars) and bars[i].partition == bars[first].partition:
-            continue
-        centres.append((first + i - 1) / 2)
-        names.append(bars[first].partition or "(not partitioned)")
-        if i < len(bars):
-            axes.axhline(i - 0.5, color="#888888", linewidth=0.6)
-        first = i
-    axes.set_yticks(centres, names, fontsize=8)
-    axes.tick_params(axis="y", length=0)
-
-
-def _png(figure: Figure) -> bytes:
-    """As a picture of 64 colours: a third of the bytes, and every materialization stores one."""
-    drawn = FigureCanvasAgg(figure)
-    drawn.draw()  # type: ignore[no-untyped-call]
-    pixels = np.asarray(drawn.buffer_rgba())  # type: ignore[no-untyped-call]
-    image = Image.fromarray(pixels[..., :3])
-    out = io.BytesIO()
-    image.quantize(64).save(out, "PNG", optimize=True)
-    return out.getvalue()
-
-
-def _days(ms: int) -> float:
-    """Matplotlib's dates: days since 1970 UTC."""
-    return ms / _DAY_MS

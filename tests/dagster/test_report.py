@@ -10,7 +10,8 @@ from PIL import Image
 
 from hudi_assets.engine.model import LogBar, Operation
 from hudi_assets.engine.model.units import duration
-from hudi_assets.report import event_time_picture, picture_metadata, planned_operations
+from hudi_assets.pictures import event_time_picture
+from hudi_assets.report import picture_metadata, planned_operations
 
 _H = 3_600_000
 _START = 1_357_000_000_000

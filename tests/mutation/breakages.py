@@ -45,6 +45,7 @@ LAYOUT = ("tests/unit/test_layout_answers.py",)
 TICKS = ("tests/dagster/test_looks.py",)
 ATTEMPTED = ("tests/dagster/test_attempts.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
+PAST_FRESHNESS = ("tests/unit/test_past_freshness.py",)
 METRICS = ("tests/cli/test_metrics.py",)
 CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
@@ -1795,6 +1796,21 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        elif table.lock:",
         INIT,
     ),
+    # -- the past
+    Breakage(
+        "a compaction gives nothing back to what remained before it",
+        f"{_ENGINE}/past/freshness.py",
+        "        remaining.add(root, past.stated.get(root) or past.stated.get(path) or _Log(None, 0))\n",
+        "        pass\n",
+        PAST_FRESHNESS,
+    ),
+    Breakage(
+        "an event time that nobody states counts as none",
+        f"{_ENGINE}/past/freshness.py",
+        "        if mark is None or self._unknown:\n",
+        "        if mark is None:\n",
+        PAST_FRESHNESS,
+    ),
     # -- monitoring
     Breakage(
         "the numbers of a table that breaks stand still",
@@ -1833,7 +1849,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a slice without a base file counts as one whose size is forgotten",
-        f"{_ENGINE}/past.py",
+        f"{_ENGINE}/past/compactions.py",
         '{op.base_file.rsplit("/", 1)[-1] for op in plan.operations if op.base_file}',
         '{(op.base_file or op.file_id).rsplit("/", 1)[-1] for op in plan.operations}',
         ("tests/unit/test_past_compactions.py",),

@@ -33,6 +33,15 @@ def observed_latency(state: TableState) -> ObservedLatency | None:
     return observe(_evidence(state), state.config.latency_quantile)
 
 
+def lateness_of(state: TableState) -> tuple[tuple[int, int], ...]:
+    """(ms, records) of each log file of the latest delta commits: how late its records came at the most."""
+    return tuple(
+        (max(0, one.commit_ms - one.min_event_time), max(1, one.records))
+        for one in _evidence(state)
+        if one.min_event_time is not None
+    )
+
+
 def data_latency_ms(state: TableState, given: timedelta | str | int | None = None) -> int | None:
     """The data latency: given for this call, else the owner's word, or learned; None where there is neither."""
     if _is_learned(state, given):

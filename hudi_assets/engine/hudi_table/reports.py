@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from hudi_assets.engine import past
 from hudi_assets.engine import status as look
 from hudi_assets.engine.event_time.latency import ObservedLatency
-from hudi_assets.engine.event_time.lateness import LateLog, late_records, observed_latency
+from hudi_assets.engine.event_time.lateness import LateLog, late_records, lateness_of, observed_latency
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import (
     CarryOver,
@@ -17,6 +16,7 @@ from hudi_assets.engine.model import (
     LogBar,
     LogFile,
     PastCompaction,
+    PastFreshness,
     Plan,
     Publication,
     Stats,
@@ -25,6 +25,8 @@ from hudi_assets.engine.model import (
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
+from hudi_assets.engine.past.compactions import metrics_of, past_compactions
+from hudi_assets.engine.past.freshness import past_freshness
 from hudi_assets.engine.profile.profile import profile_of
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
 from hudi_assets.engine.timeline.instants import instant_ms
@@ -74,11 +76,19 @@ class Reports(OpenedTable):
 
     def metrics(self) -> TableMetrics:
         """What monitoring asks: the numbers, the pending plan's age, and what the last compaction cost."""
-        return past.metrics_of(self._readable())
+        return metrics_of(self._readable())
 
     def past_compactions(self) -> tuple[PastCompaction, ...]:
         """The completed compactions of the active timeline and what they cost, the last first."""
-        return tuple(past.past_compactions(self.state()))
+        return tuple(past_compactions(self.state()))
+
+    def past_freshness(self) -> tuple[PastFreshness, ...]:
+        """The freshness before and after each write of the active timeline, oldest first, as far as it is known."""
+        return past_freshness(self._readable())
+
+    def lateness(self) -> tuple[tuple[int, int], ...]:
+        """How late records came: (ms, records) of each log file that the latest delta commits wrote, at the most."""
+        return lateness_of(self.state())
 
     def publication(self) -> Publication:
         """What a catalog is told: freshness, columns and the current base files, all of one reading."""

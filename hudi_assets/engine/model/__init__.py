@@ -20,7 +20,7 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 from hudi_assets.engine.model.files import LOG_ORDER, BaseFile, CarryOver, FileSlice, LogFile
 from hudi_assets.engine.model.instants import Action, Instant, State
 from hudi_assets.engine.model.merge_mode import MergeMode
-from hudi_assets.engine.model.past import PastCompaction, TableMetrics
+from hudi_assets.engine.model.past import PastCompaction, PastFreshness, TableMetrics
 from hudi_assets.engine.model.plans import NO_THRESHOLD, NoPlan, NothingToDo, Operation, Plan, QueryTime
 from hudi_assets.engine.model.results import (
     BoundRule,
@@ -59,6 +59,7 @@ __all__ = [
     "Operation",
     "OperationResult",
     "PastCompaction",
+    "PastFreshness",
     "Plan",
     "Publication",
     "QueryTime",

@@ -33,6 +33,23 @@ class PastCompaction:
 
 
 @dataclass(frozen=True, slots=True)
+class PastFreshness:
+    """The freshness around a write: just before it was completed, and just after. Event times epoch ms.
+
+    `at_ms`: when that was, by the table's clock. `before`, `after`: None where no freshness is known. What remained
+    after it: `remaining_log_files`, `remaining_bytes`.
+    """
+
+    instant: str
+    is_compaction: bool
+    at_ms: int
+    before: int | None
+    after: int | None
+    remaining_log_files: int
+    remaining_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableMetrics:
     """What monitoring asks of a table, all of one reading.
 

@@ -1,8 +1,4 @@
-"""A table's past, from what its timeline keeps: what compactions took and gave. Reads only.
-
-When something happened is told by the timeline's files: by the completion time in a name, else by when the file was
-written. A copy of a table that did not keep its files' times has lost the latter.
-"""
+"""What compactions took and gave, and what monitoring asks of a table."""
 
 from __future__ import annotations
 

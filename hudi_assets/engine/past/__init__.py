@@ -1,0 +1,8 @@
+"""A table's past, from what its timeline keeps. Reads only.
+
+- `compactions`: what compactions took and gave, and what monitoring asks.
+- `freshness`: the freshness after each write.
+
+When something happened is told by the timeline's files: by the completion time in a name, else by when the file was
+written. A copy of a table that did not keep its files' times has lost the latter.
+"""
