@@ -1,0 +1,27 @@
+"""What a code server of Dagster serves to a real daemon in test_daemon.py: two live tables that others write.
+
+`events`: nothing is due; its sensor ticks every second. `still`: its sensor is off, so nobody publishes its freshness.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dagster import Definitions, in_process_executor
+from dagster.components import build_defs_for_component
+
+from hudi_assets.components import HudiTableComponent
+from tests.dagster.alerts import documented
+
+
+def block(name: str, **fields: Any) -> Definitions:
+    given = {"external": True, "writers": "stopped", "data_latency": "5s", "path": f"warehouse/{name}", "name": name}
+    return build_defs_for_component(HudiTableComponent.model_validate(given | fields))
+
+
+_alerts = documented()
+defs = Definitions.merge(
+    block("events", compact_every="30m", freshness_slo="1h", sensor={"minimum_interval_seconds": 1}),
+    block("still", compact_every="10s", freshness_slo="61s", sensor={"minimum_interval_seconds": 1, "running": False}),
+    Definitions(sensors=[_alerts["check_alerts"], _alerts["run_alerts"]], executor=in_process_executor),
+)
