@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from hudi_assets.monitoring.watch import Watch
 
+LOG = logging.getLogger("hudi_assets.metrics")
+
 
 class LogFormat(StrEnum):
     TEXT = "text"
@@ -82,6 +84,8 @@ def _serve(
     """Until Ctrl-C or SIGTERM, which are no errors."""
     from prometheus_client import start_http_server
 
+    if textfile is not None:
+        _put_out(registry, textfile)  # what is wrong with its place is wrong use
     ended = threading.Event()
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -91,15 +95,11 @@ def _serve(
             except OSError as error:
                 where = f"{address[0]}:{address[1]}"
                 raise EnvironmentProblem(f"Cannot listen: {error.strerror or error}.", where=where) from error
-            logging.getLogger("hudi_assets.metrics").info(
-                "Metrics are at http://%s:%d/metrics", address[0], server.server_port
-            )
-        while True:
-            if textfile is not None:
-                _put_out(registry, textfile)
-            if ended.wait(interval):
-                return
+            LOG.info("Metrics are at http://%s:%d/metrics", address[0], server.server_port)
+        while not ended.wait(interval):
             watch.look()
+            if textfile is not None:
+                _put_out_or_log(registry, textfile)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -112,6 +112,14 @@ def _put_out(registry: CollectorRegistry, textfile: Path | None) -> None:
         sys.stdout.write(generate_latest(registry).decode())
     else:
         write_to_textfile(str(textfile), registry)
+
+
+def _put_out_or_log(registry: CollectorRegistry, textfile: Path) -> None:
+    """A disk that is full for a while ends nothing: the file then tells its age."""
+    try:
+        _put_out(registry, textfile)
+    except OSError as error:
+        LOG.error("The file %s cannot be written: %s", textfile, error.strerror or error)
 
 
 def _address(listen: str) -> tuple[str, int]:
@@ -142,6 +150,5 @@ def _log_to_stderr(log_format: LogFormat) -> None:
     handler = logging.StreamHandler()
     text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     handler.setFormatter(_AsJson() if log_format is LogFormat.JSON else text)
-    log = logging.getLogger("hudi_assets.metrics")
-    log.handlers, log.propagate = [handler], False
-    log.setLevel(logging.INFO)
+    LOG.handlers, LOG.propagate = [handler], False
+    LOG.setLevel(logging.INFO)
