@@ -99,15 +99,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a delete in commit order leaves the base row",
         f"{_ENGINE}/merging/winners.py",
-        "        barred = barrier[won]\n    elif",
-        "        barred = barrier[won] & False\n    elif",
+        "            barred = barrier[won]\n        case",
+        "            barred = barrier[won] & False\n        case",
         MERGE,
     ),
     Breakage(
         "a delete in commit order ends a base row that a row after it is compared with",
         f"{_ENGINE}/merging/winners.py",
-        "        barred = barrier[won]\n    elif",
-        "        barred = np.isin(np.arange(len(keys)), numbers[barrier])\n    elif",
+        "            barred = barrier[won]\n        case",
+        "            barred = np.isin(np.arange(len(keys)), numbers[barrier])\n        case",
         MERGE,
     ),
     Breakage(
@@ -190,8 +190,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "as 0.x merges, a row that won is not compared with the base row",
         f"{_ENGINE}/merging/winners.py",
-        "        if mode.compares_base_rows:\n            barred",
-        "        if False:\n            barred",
+        "            if mode.compares_base_rows:\n                barred",
+        "            if False:\n                barred",
         MERGE,
     ),
     Breakage(
@@ -1303,6 +1303,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         "if True:",
         ("tests/unit/test_component_name.py",),
     ),
+    Breakage(
+        "the lock of a table on a store lies beside the table",
+        f"{_ENGINE}/transaction/lock.py",
+        'storage.local_path(f"{SCRATCH}/{name}.lock")',
+        'storage.uri(f"{SCRATCH}/{name}.lock")',
+        ("tests/unit/test_other_store.py",),
+    ),
+    Breakage(
+        "a merge mode without a rule parts slices",
+        f"{_ENGINE}/actions/compaction/closure.py",
+        "if rule.mode not in _HAVE_RULES:",
+        "if False:",
+        CLOSURE,
+    ),
     # -- settings and refusals
     Breakage(
         "with one of Hudi's strategies the event-time trigger is always due",
@@ -1679,8 +1693,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "while a run is at work no look is reported",
         "hudi_assets/sensors.py",
-        "asset_events=[*observed, *checks],",
-        "asset_events=[] if running else [*observed, *checks],",
+        "asset_events=[*published, *observed, *checks],",
+        "asset_events=[] if running else [*published, *observed, *checks],",
         TICKS,
     ),
     Breakage(

@@ -15,4 +15,4 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_breakage_fits_the_code(one: Breakage) -> None:
     assert (ROOT / one.file).read_text("utf-8").count(one.old) == 1
     assert one.new != one.old
-    assert all((ROOT / test).exists() for test in one.tests)
+    assert all((ROOT / test.partition("::")[0]).exists() for test in one.tests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 
 import pytest
 
@@ -135,3 +136,18 @@ def test_deletes_in_commit_order_with_another_ordering_field() -> None:
     rule = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=False, base_highest=lambda: 0)
     assert close([barring(), log(5, 6)], [True, False], rule) == [True, True]
     assert close([log(1, 2), barring(), log(5, 6)], [True, False, False], rule) == [True, True, True]
+
+
+class _Later(StrEnum):
+    """A merge mode that somebody has just added."""
+
+    FIRST_RECORD_WINS = "FIRST_RECORD_WINS"
+
+    @property
+    def compares_base_rows(self) -> bool:
+        return False
+
+
+def test_a_mode_without_a_rule_takes_the_whole_slice() -> None:
+    rule = MergeRule(_Later.FIRST_RECORD_WINS, by_event_time=True)  # type: ignore[arg-type]
+    assert close([log(1, 2), log(5, 6)], [True, False], rule) == [True, True]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -131,19 +132,22 @@ def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False)
     deleted, barrier = np.concatenate([h.deleted for h in heads]), np.concatenate([h.barrier for h in heads])
     ordering = pa.chunked_array([h.ordering for h in heads])
     barred = np.ones(len(keys), np.bool_)
-    if mode is MergeMode.EVENT_TIME_ORDERING:
-        ended = np.zeros(len(numbers), np.bool_) if alive else _ended(heads, numbers, len(keys))
-        won = _by_event_time(numbers, len(keys), _ranks(ordering), barrier, ended)
-        barred = barrier[won]
-    elif mode is MergeMode.COMMIT_TIME_ORDERING:
-        won = _last(numbers, len(keys), np.arange(len(numbers)))
-    else:
-        from_rows = _from_rows(heads)
-        if not _compared_by_0_x(ordering.type):
-            barrier = barrier | ~from_rows
-        won = _fold_as_0_x(numbers, len(keys), _ranks(ordering), from_rows, barrier)
-        if mode.compares_base_rows:
-            barred = ~from_rows[won]  # a delete block's delete has no row that 0.x could compare with the base row
+    match mode:
+        case MergeMode.EVENT_TIME_ORDERING:
+            ended = np.zeros(len(numbers), np.bool_) if alive else _ended(heads, numbers, len(keys))
+            won = _by_event_time(numbers, len(keys), _ranks(ordering), barrier, ended)
+            barred = barrier[won]
+        case MergeMode.COMMIT_TIME_ORDERING:
+            won = _last(numbers, len(keys), np.arange(len(numbers)))
+        case MergeMode.OVERWRITE_WITH_LATEST | MergeMode.EVENT_TIME_ORDERING_0X:
+            from_rows = _from_rows(heads)
+            if not _compared_by_0_x(ordering.type):
+                barrier = barrier | ~from_rows
+            won = _fold_as_0_x(numbers, len(keys), _ranks(ordering), from_rows, barrier)
+            if mode.compares_base_rows:
+                barred = ~from_rows[won]  # a delete block's delete has no row that 0.x could compare with the base row
+        case _:
+            assert_never(mode)
     return Winners(
         keys=keys,
         ordering=ordering.take(pa.array(won)),

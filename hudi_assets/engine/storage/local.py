@@ -43,6 +43,9 @@ class LocalStorage:
     def uri(self, path: str) -> str:
         return str(self._at(path))
 
+    def local_path(self, path: str) -> str:
+        return str(self._at(path))
+
     def exists(self, path: str) -> bool:
         return _stat(self._name(path)) is not None
 

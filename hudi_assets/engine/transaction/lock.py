@@ -192,7 +192,7 @@ def table_lock(storage: Storage, name: str, *, wait_s: float, action: str = "wor
     Raises `Conflict`, naming the holder, when another process holds it for longer than `wait_s` seconds. The
     operating system frees it when its holder dies, so what the holder left unfinished is dead for sure.
     """
-    path = storage.uri(f"{SCRATCH}/{name}.lock")
+    path = storage.local_path(f"{SCRATCH}/{name}.lock")
     lock = FileLock(path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -12,9 +12,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import Protocol
+from typing import Final, Protocol
 
 from hudi_assets.engine.model import MergeMode
+
+# Each mode has its rule below. One that is added takes whole slices until it has one.
+_HAVE_RULES: Final = frozenset(
+    {
+        MergeMode.EVENT_TIME_ORDERING,
+        MergeMode.COMMIT_TIME_ORDERING,
+        MergeMode.OVERWRITE_WITH_LATEST,
+        MergeMode.EVENT_TIME_ORDERING_0X,
+    }
+)
 
 
 class Summary(Protocol):
@@ -95,6 +105,8 @@ def _close_ranges(known: Sequence[Summary], selected: Sequence[bool]) -> list[bo
 def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> bool:
     """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
     if any(s.rollbacks for s in known):
+        return True
+    if rule.mode not in _HAVE_RULES:
         return True
     taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):

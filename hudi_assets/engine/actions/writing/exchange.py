@@ -168,7 +168,7 @@ def parcels_in_files(scratch: LocalStorage, places: Sequence[Place]) -> Iterator
     They are mapped: most of their pages are in the memory already, and a copy would take longer than the mapping.
     """
     for place in places:
-        with pa.memory_map(scratch.uri(place.file)) as file:
+        with pa.memory_map(scratch.local_path(place.file)) as file:
             file.seek(place.offset)
             data = file.read_buffer(place.size)
         with pa.ipc.open_stream(data) as reader:
