@@ -10,10 +10,11 @@ from typing import Final
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 FIXED: Final = "fixed"
 RANDOM: Final = "random"
-_NONE: Final = providers.Constants()
+_NONE: Final = Constants()
 _of_imported_modules: Final = providers._get_local_constants
 
 
@@ -32,7 +33,7 @@ def load() -> None:
     providers._get_local_constants = _constants
 
 
-def _constants() -> providers.Constants:
+def _constants() -> Constants:
     """The constants in sources of ours that Hypothesis mixes in, of the modules that are imported at the moment.
 
     Fixed examples have none: other tests import modules too, and a clone below a folder `tests` counts as no source.

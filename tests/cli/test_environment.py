@@ -331,7 +331,7 @@ def test_a_user_that_the_system_does_not_know(monkeypatch: pytest.MonkeyPatch) -
     def unknown(user: int) -> None:
         raise KeyError(user)
 
-    monkeypatch.setattr(start.pwd, "getpwuid", unknown)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
     said = 'Exception in thread "main" java.lang.IllegalArgumentException: basedir must be absolute: ?/.ivy2.5.2/local'
     problem = start.not_started(NOT_STARTED, None, said)
     assert problem.where == f"user id {os.getuid()}"

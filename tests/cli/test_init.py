@@ -103,6 +103,7 @@ def instance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Dagste
 
 def tick(definitions: Definitions, instance: DagsterInstance, name: str) -> Any:
     sensor = next(one for one in definitions.sensors or () if one.name == f"{name}_event_time_trigger")
+    assert definitions.resources is not None
     context = build_sensor_context(
         instance=instance,
         definitions=definitions,

@@ -21,7 +21,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_assets import cli_metrics
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.monitoring import watch as watching
 from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
 from hudi_assets.monitoring.tables import Watched, watched_tables
 from hudi_assets.monitoring.watch import Watch
@@ -60,7 +59,7 @@ def test_a_table_is_told_as_status_tells_it(run: Callable[..., Answer], table: P
     hudi = HudiTable.open(str(table))
     plan = hudi.plan_compaction(threshold="2024-05-01T06:00:00Z")
     assert isinstance(plan, Plan)
-    hudi.execute_compaction(session, plan.instant)  # type: ignore[arg-type]
+    hudi.execute_compaction(session, plan.instant)
     status = run("status", table, "--json").json
     answer = run("metrics", table, "--slo", "6h")
     assert answer.code == DONE
@@ -182,7 +181,7 @@ def test_a_mistake_in_the_program_stops_no_other_table(
             raise KeyError("x")
         return opened(path)
 
-    monkeypatch.setattr(watching.HudiTable, "open", open_table)
+    monkeypatch.setattr(HudiTable, "open", open_table)
     watch = Watch([Watched(str(tmp_path / "odd")), Watched(str(table))])
     watch.look()
     found = told(watch)

@@ -210,7 +210,7 @@ def at_once(folder: Path) -> Path:
 def write(table: HudiTable, session: LocalSession, ago: int) -> None:
     """A row that happened so many seconds ago."""
     rows = [{"id": "a", "ts": int((time.time() - ago) * 1000)}]
-    table.upsert(session, session.rows(rows, _SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, _SCHEMA))
 
 
 @pytest.fixture

@@ -120,8 +120,8 @@ def main(master: str, path: str, version: int, compactions: int) -> None:
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    executor.execute_operation = functools.partial(late, executor.execute_operation)
-    writer.write_rows = functools.partial(late, writer.write_rows)
+    executor.execute_operation = functools.partial(late, executor.execute_operation)  # type: ignore[attr-defined]
+    writer.write_rows = functools.partial(late, writer.write_rows)  # type: ignore[attr-defined]
     frame = rows(spark, 0, 1)
     table = HudiTable.create(
         path,

@@ -11,7 +11,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.model import NothingToDo
-from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.faulty import faults
 from tests.crash.tables import SCHEMA, at, carried_by, new_table, planned
@@ -43,7 +43,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
 def answers(table: HudiTable, instants: list[str]) -> Answers:
     """Every query there is: snapshot, read-optimized, as of instants, all commits; freshness; batches."""
     found = {"snapshot": _rows(table.snapshot_tasks())}
-    found["read_optimized"] = tuple(sorted(Path(f).name for f in table.read_optimized_files()))
+    found["read_optimized"] = tuple(sorted((Path(f).name,) for f in table.read_optimized_files()))
     for instant in instants:
         found[f"as of {instant}"] = _rows(table.time_travel_tasks(instant))
     found["incremental"] = _rows(table.incremental_tasks(instants[0]))
@@ -53,7 +53,7 @@ def answers(table: HudiTable, instants: list[str]) -> Answers:
     return found
 
 
-def _rows(tasks: list) -> Answer:  # type: ignore[type-arg]
+def _rows(tasks: list[ReadTask]) -> Answer:
     return tuple(
         sorted(tuple(row.values()) for task in tasks for batch in read_task(task) for row in batch.to_pylist())
     )

@@ -32,7 +32,7 @@ _TICKS = st.lists(st.tuples(st.integers(1, 90), st.integers(0, 120), st.sampled_
 
 @given(_TICKS)
 def test_at_most_three_in_an_hour_and_never_longer_than_an_hour_between_two(ticks: list[tuple[int, int, bool]]) -> None:
-    now, done, started = 0, [], []
+    now, done, started = 0, [], []  # type: ignore[var-annotated]
     for wait, lasts, achieved in ticks:
         now += wait * _MINUTE
         resting = pause(done, now)

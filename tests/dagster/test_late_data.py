@@ -45,7 +45,7 @@ def test_late_data_fails_a_check_until_it_is_compacted(quick: Platform) -> None:
         assert checks(result)["no_late_records"] is False
         found = _found(result, "no_late_records")
         assert f"1 late record of commit {late}" in found
-        assert iso(ms(2)) in found
+        assert str(iso(ms(2))) in found
         assert ".log." in found
         assert checks(result)["ro_complete_below_freshness"] is True
     assert quick.metadata("freshness")[PROMISED] == promised
@@ -184,7 +184,7 @@ def test_a_counting_trigger_asks_as_soon_as_it_is_due(quick: Platform) -> None:
 def test_a_bounded_plan_is_followed_by_the_next_until_event_time_is_reached(quick: Platform) -> None:
     quick.attributes = {"settings": {"hoodie.compaction.daybased.target.partitions": "1"}}
     quick.ingest(0, 1, 2, 3)
-    thresholds = []
+    thresholds: list[Any] = []
     while isinstance(quick.tick(), RunRequest):
         assert quick.compact().success
         thresholds.append(quick.metadata("ro_snapshot").get("threshold_ms"))

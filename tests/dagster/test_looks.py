@@ -62,7 +62,7 @@ def live(platform: Platform, **attributes: Any) -> HudiTable:
 def write(table: HudiTable, number: int, minutes_ago: float) -> None:
     at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
     session = LocalSession()
-    table.upsert(session, session.rows([{"id": number, "event_time": at}], table.schema()))  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{"id": number, "event_time": at}], table.schema()))
 
 
 def hang(path: Path, minutes_ago: float) -> Path:
@@ -156,7 +156,7 @@ def test_late_records_are_a_warning_until_the_next_compaction(sensor: Sensor) ->
     assert found is not None
     assert not found.passed
     assert found.severity is AssetCheckSeverity.WARN
-    assert iso(ms(2)) in str(found.description)
+    assert str(iso(ms(2))) in str(found.description)
     sensor.platform.compact()
     sensor.tick()
     assert sensor.check(THRESHOLD) is True

@@ -1,6 +1,7 @@
 """What a block's fields say about a table that others made."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -52,7 +53,7 @@ def test_the_blocks_event_time_unit_counts_where_the_table_states_none(tmp_path:
 
 
 @pytest.mark.parametrize("how", [{"event_time_unit": "us"}, {"settings": {"hudi_assets.event.time.unit": "us"}}])
-def test_a_table_that_is_created_states_the_blocks_unit(how: dict[str, object], tmp_path: Path) -> None:
+def test_a_table_that_is_created_states_the_blocks_unit(how: dict[str, Any], tmp_path: Path) -> None:
     made = HudiTableComponent(
         name="payments", path=str(tmp_path / "t"), external=True, record_key=["id"], ordering_field="n", **how
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Plan
-from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.table import state
 from hudi_assets.engine.table.settings.config import LOG_BLOCK_FORMAT
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
@@ -162,6 +163,10 @@ def forget() -> None:
     state.PLANS.clear()
 
 
+def _travel(look: Callable[[str], Sequence[ReadTask]]) -> object:
+    return [list(read_task(task)) for task in look("20200101000000000")]
+
+
 def ask_everything(fuzzed: Fuzzed) -> tuple[Rows | None, str | None]:
     """Every look at the table. The snapshot's rows, or the error that refused them; any other exception passes."""
     forget()
@@ -189,7 +194,7 @@ def ask_everything(fuzzed: Fuzzed) -> tuple[Rows | None, str | None]:
     for name in ("incremental_tasks", "time_travel_tasks"):
         look = getattr(table, name, None)
         if look is not None:
-            looks = (*looks, lambda look=look: [list(read_task(task)) for task in look("20200101000000000")])
+            looks = (*looks, partial(_travel, look))
     for name in ("validate", "savepoints", "cost_curve", "observed_latency"):
         if hasattr(table, name):
             looks = (*looks, getattr(table, name))

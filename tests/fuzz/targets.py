@@ -303,7 +303,7 @@ def layered_data_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     return rng.choice((log_file, base_file, data_name, log_header))(rng, fuzzed)
 
 
-OF_VERSION_9 = {
+OF_VERSION_9: dict[str, Target] = {
     target.__name__: target
     for target in (layered_timeline_file, layered_archive_file, layered_timeline_name, layered_data_file)
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,6 +58,10 @@ def facts(block: LogBlock) -> tuple[object, ...]:
     return block.type, dict(block.header), bytes(block.content), block.offset, block.size
 
 
+def part(data: bytes, at: int, size: int) -> bytes:
+    return data[at : at + size]
+
+
 @pytest.mark.parametrize("last", BLOCKS)
 def test_each_cut_of_the_last_block_leaves_the_earlier_ones(last: str) -> None:
     before = b"".join(BLOCKS.values())
@@ -69,7 +74,7 @@ def test_each_cut_of_the_last_block_leaves_the_earlier_ones(last: str) -> None:
         # Fewer bytes than a magic are passed over without a word, as Hudi does; more are shown as damage.
         assert [block.is_corrupt for block in read[len(whole) :]] == ([True] if cut >= len(MAGIC) else []), cut
         assert not any(block.framed for block in read[len(whole) :]), cut
-        headers = list(read_headers(lambda at, n, data=data: data[at : at + n], len(data)))
+        headers = list(read_headers(partial(part, data), len(data)))
         assert [(b.offset, b.size, b.is_corrupt) for b in headers] == [(b.offset, b.size, b.is_corrupt) for b in read]
 
 

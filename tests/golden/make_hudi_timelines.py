@@ -140,7 +140,7 @@ class Table:
 
 
 def main() -> None:
-    from hudi_server import start_spark
+    from hudi_server import start_spark  # type: ignore[import-not-found]
 
     folder = Path(tempfile.mkdtemp())
     spark = start_spark(sys.argv[1])

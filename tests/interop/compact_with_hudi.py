@@ -38,4 +38,4 @@ if __name__ == "__main__":
     sys.path.append(sys.argv[1])
     sys.path.insert(0, str(ROOT))
     given = dict(one.split("=", 1) for one in sys.argv[5:])
-    print(json.dumps(main(*sys.argv[2:5], given)))
+    print(json.dumps(main(sys.argv[2], sys.argv[3], sys.argv[4], given)))

@@ -46,8 +46,9 @@ def main(path: str, threshold: str, settings: dict[str, Any]) -> dict[str, objec
             raise_on_error=False,
         )
         shown = instance.get_latest_materialization_event(AssetKey(["events", "ro_snapshot"]))
-        assert shown is None or shown.asset_materialization is not None
-        metadata = {} if shown is None else shown.asset_materialization.metadata
+        made = None if shown is None else shown.asset_materialization
+        assert shown is None or made is not None
+        metadata = {} if made is None else made.metadata
         return {
             "success": done.success,
             "materialized": [e.asset_key.path[-1] for e in done.get_asset_materialization_events() if e.asset_key],
@@ -69,4 +70,4 @@ def _words(failure: Any) -> list[str]:
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     given = dict(one.split("=", 1) for one in sys.argv[3:])
-    print(json.dumps(main(*sys.argv[1:3], given)))
+    print(json.dumps(main(sys.argv[1], sys.argv[2], given)))

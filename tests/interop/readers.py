@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Readers:
 
     def others(self, path: Path | str) -> Mapping[str, Callable[[str], pa.Table]]:
         readers: dict[str, Callable[[str], pa.Table]] = {
-            f"Hudi {release}": lambda view, hudi=hudi: hudi.read(path, view) for release, hudi in self.hudi.items()
+            f"Hudi {release}": partial(hudi.read, path) for release, hudi in self.hudi.items()
         }
         readers[HUDI_RS] = lambda view: read_with_hudi_rs(str(path), view)
         return readers

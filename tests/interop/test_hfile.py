@@ -46,7 +46,7 @@ class Written:
         self.flavour = Flavour.HBASE if version == 6 else Flavour.NATIVE
         self.storage = LocalStorage(str(path))
         more = {"hoodie.write.table.version": str(version), "hoodie.write.auto.upgrade": "false"}
-        self.options = hudi_options(name="t", **SERVICES, **more)
+        self.options = hudi_options(name="t") | SERVICES | more
         self.count = 0
 
     def upsert(self, numbers: Iterable[int], **more: str) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 from datetime import UTC, datetime
+from functools import partial
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +60,9 @@ def by_id(answer: pa.Table) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize("version", ["9", "8"])
 def test_hudi_executes_our_plan(hudi_1_2: Hudi, path: Path, version: str) -> None:
-    options = hudi_options(name="t", **{"hoodie.write.table.version": version})
+    options = hudi_options(name="t") | {"hoodie.write.table.version": version}
     for mark, (numbers, start) in enumerate([(range(9), 0), ([0, 1, 2, 8], 30), ([3, 4, 5], 60), ([1, 8], 90)]):
-        hudi_1_2.write(path, rows(numbers, lambda n, start=start: start + n, mark), options)
+        hudi_1_2.write(path, rows(numbers, partial(add, start), mark), options)
     before = by_id(hudi_1_2.read(path))
     threshold = START + 40 * MINUTE
     done = compact(path, threshold, jar=str(bundle("1.2.0")))
@@ -85,9 +87,9 @@ def test_hudi_executes_our_plan(hudi_1_2: Hudi, path: Path, version: str) -> Non
 def test_the_dagster_assets_have_hudi_execute(hudi_1_2: Hudi, path: Path, tmp_path: Path) -> None:
     """`executor: hudi` in a table's YAML block: plan, Hudi's execution, checks and published view in one run."""
     on = {"hoodie.metadata.enable": "true"}
-    options = hudi_options(name="t", **{"hoodie.write.table.version": "9", **on})
+    options = hudi_options(name="t") | {"hoodie.write.table.version": "9", **on}
     for mark, (numbers, start) in enumerate([(range(9), 0), ([0, 1, 2, 8], 30), ([3, 4, 5], 60), ([1, 8], 90)]):
-        hudi_1_2.write(path, rows(numbers, lambda n, start=start: start + n, mark), options)
+        hudi_1_2.write(path, rows(numbers, partial(add, start), mark), options)
     before = by_id(hudi_1_2.read(path, options=on))
     home, more = tmp_path / "home", tmp_path / "more"
     home.mkdir()
@@ -125,9 +127,9 @@ def test_the_dagster_assets_have_hudi_execute(hudi_1_2: Hudi, path: Path, tmp_pa
 
 
 def test_a_session_without_hudi_is_refused_before_anything_is_done(hudi_1_2: Hudi, path: Path) -> None:
-    options = hudi_options(name="t", **{"hoodie.write.table.version": "9"})
+    options = hudi_options(name="t") | {"hoodie.write.table.version": "9"}
     for mark, start in enumerate((0, 30)):
-        hudi_1_2.write(path, rows(range(3), lambda n, start=start: start + n, mark), options)
+        hudi_1_2.write(path, rows(range(3), partial(add, start), mark), options)
     done = compact(path, START + 40 * MINUTE, jar="none")
     assert "no Apache Hudi" in done["error"]
     assert "--hudi-bundle" in done["error"]

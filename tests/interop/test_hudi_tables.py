@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import add
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,7 +28,7 @@ BATCHES = [(range(9), 0), ([0, 1, 2, 9], 30), ([3, 4, 5], 60), ([1, 9, 10], 90)]
 def written_by(hudi: Hudi, path: Path, options: dict[str, str]) -> HudiTable:
     """Four upserts and a delete by Hudi: a base file and four or five log files in the fullest file group."""
     for mark, (numbers, start) in enumerate(BATCHES):
-        hudi.write(path, rows(numbers, lambda n, start=start: start + n, mark), options)
+        hudi.write(path, rows(numbers, partial(add, start), mark), options)
     keys = rows([6], lambda n: 100, 9)
     hudi.write(path, keys, {**options, "hoodie.datasource.write.operation": "delete"})
     return HudiTable.open(str(path), settings=SETTINGS)
@@ -137,7 +139,7 @@ def test_hudi_executes_our_pending_plan(writer: str, path: Path, readers: Reader
     else:
         table = Shape().create(path)
         for mark, (numbers, start) in enumerate(BATCHES):
-            batch = rows(numbers, lambda n, start=start: start + n, mark)
+            batch = rows(numbers, partial(add, start), mark)
             table.upsert(readers.spark, frame(readers.spark, batch))
     plan = planned(table, 40)
     assert any(operation.carried_over for operation in plan.operations)

@@ -6,6 +6,7 @@ asks for one, and with every key of which a row is left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +84,10 @@ def readers(writer: Writer, spark: LocalSession, request: pytest.FixtureRequest)
     return Readers(spark, {writer.release: hudi})  # type: ignore[arg-type]
 
 
+def always(minute: int) -> Callable[[int], int]:
+    return lambda number: minute
+
+
 class Story:
     """A table that Hudi writes, and what every row has to be: an oracle of plain events, in event-time order."""
 
@@ -90,17 +95,14 @@ class Story:
         self.hudi: Hudi = readers.hudi[writer.release]
         self.path, self.readers = path, readers
         self.version = {"hoodie.write.table.version": str(writer.version)}
-        self.options = hudi_options(
-            name="t",
-            **{
-                "hoodie.index.type": index,
-                "hoodie.bloom.index.update.partition.path": "true",
-                "hoodie.simple.index.update.partition.path": "true",
-                **FEW_TASKS,
-                **self.version,
-                **more,
-            },
-        )
+        self.options = hudi_options(name="t") | {
+            "hoodie.index.type": index,
+            "hoodie.bloom.index.update.partition.path": "true",
+            "hoodie.simple.index.update.partition.path": "true",
+            **FEW_TASKS,
+            **self.version,
+            **more,
+        }
         self.mark = 0
         self.alive: Expected = {}
 
@@ -134,10 +136,10 @@ class Story:
         for number in numbers:
             self.alive.pop(number, None)
 
-    def expected(self) -> dict[str, object]:
-        found: dict[str, object] = {}
+    def expected(self) -> dict[str, tuple[object, ...]]:
+        found: dict[str, tuple[object, ...]] = {}
         for number, (minute, mark) in self.alive.items():
-            (row,) = rows([number], lambda n, minute=minute: minute, mark).to_pylist()
+            (row,) = rows([number], always(minute), mark).to_pylist()
             found[row["id"]] = (row["p"], row["ts"], row["text"])
         return found
 
@@ -377,7 +379,7 @@ def test_our_filter_is_hudis_byte_for_byte(bloom: dict[str, str], writer: Writer
     batch = rows(range(len(keys)), lambda n: n, 0)
     batch = batch.set_column(0, batch.schema.field("id"), pa.array(keys))
     version = {"hoodie.write.table.version": str(writer.version)}
-    options = hudi_options(name="t", partition="", **{"hoodie.index.type": "BLOOM", **version, **bloom})
+    options = hudi_options(name="t", partition="") | {"hoodie.index.type": "BLOOM"} | version | bloom
     readers.hudi[writer.release].write(path, batch, options)
     written = list(path.glob("*.parquet"))
     assert written

@@ -63,9 +63,16 @@ class Case:
     @property
     def histories(self) -> list[History]:
         if self.written_by == "us":
-            return [(base, *said, None, None) for base in (None, BASE) for said in product(self.said, repeat=3)]
+            places = product((None, BASE), *(self.said,) * 3)
+            return [(base, first, second, third, None, None) for base, first, second, third in places]
         deletes: tuple[Said, ...] = (None, NATURAL)
         return list(product((None, BASE), self.said, deletes, self.said, deletes, self.said))
+
+
+def said_at(history: History, place: int) -> Said:
+    said = history[place]
+    assert not isinstance(said, int)  # those are base rows, at place 0
+    return said
 
 
 def written(hudi: Hudi, path: Path, case: Case) -> None:
@@ -90,7 +97,7 @@ def written(hudi: Hudi, path: Path, case: Case) -> None:
     every = list(enumerate(case.histories))
     write("bulk_insert", [(n, BASE, "base", False) for n, history in every if history[0] is not None])
     for place in range(1, 6):
-        here = [(n, said) for n, history in every if (said := history[place])]
+        here = [(n, said) for n, history in every if (said := said_at(history, place))]
         if place in (2, 4):
             write("delete", [(n, 0, "", False) for n, _ in here])
         else:

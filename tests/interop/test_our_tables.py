@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import add
 from pathlib import Path
 
 import pytest
@@ -81,7 +83,7 @@ def test_time_travel_and_incremental_do_not_change(
     shape = Shape(log_block_format=log_block_format, buckets=1)
     table = shape.create(path)
     for mark, (numbers, start) in enumerate([(range(9), 0), ([0, 1, 2], 30), ([3, 4, 5], 60), ([1, 9], 90)]):
-        table.upsert(spark, frame(spark, rows(numbers, lambda n, start=start: start + n, mark)))
+        table.upsert(spark, frame(spark, rows(numbers, partial(add, start), mark)))
     before = History(hudi, copy_of(path))
     after = History(hudi, path)
 

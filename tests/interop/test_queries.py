@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import combinations
+from operator import add
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +21,10 @@ from tests.interop.test_hudi_tables import SETTINGS, written_by
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+
+
+def hundredths(mark: int, number: int) -> float:
+    return mark * 10 + number / 100
 
 
 @pytest.fixture
@@ -111,7 +117,7 @@ def test_hudi_cleans_and_archives(path: Path, hudi_0_15: Hudi) -> None:
     truth: dict[str, Rows] = {}
     for mark in range(9):
         numbers = [mark, mark + 1, (mark * 5) % 9]
-        hudi_0_15.write(path, rows(sorted(set(numbers)), lambda n, mark=mark: mark * 10 + n / 100, mark), options)
+        hudi_0_15.write(path, rows(sorted(set(numbers)), partial(hundredths, mark), mark), options)
         table = HudiTable.open(str(path), settings=SETTINGS)
         newest = table.state().timeline.last_write
         assert newest is not None
@@ -164,7 +170,7 @@ def test_replaced_file_groups(path: Path, releases: Mapping[str, Hudi]) -> None:
 def test_forms_of_an_instant(path: Path, releases: Mapping[str, Hudi]) -> None:
     options = hudi_options(name="t")
     for mark in range(2):
-        releases["0.15.0"].write(path, rows(range(4), lambda n, mark=mark: mark * 10 + n, mark), options)
+        releases["0.15.0"].write(path, rows(range(4), partial(add, mark * 10), mark), options)
     table = HudiTable.open(str(path), settings=SETTINGS)
     second = table.state().timeline.last_write
     assert second is not None

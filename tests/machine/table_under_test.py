@@ -192,7 +192,7 @@ class TableUnderTest:
         return self.open(storage).plan_compaction(threshold=threshold)
 
     def tell_plan(self, instant: str) -> None:
-        links = {}
+        links: dict[str, str] = {}
         for op in self.raw_plan(instant)["operations"]:
             folder = op["partitionPath"] + "/" if op["partitionPath"] else ""
             links |= {folder + c["symlink"]: folder + c["target"] for c in op["symlinkOperations"]}

@@ -228,7 +228,7 @@ def test_whatever_nothing_needs_goes(history: History, keep: Retention) -> None:
         saved |= {target for link, target in history.links.items() if link in compacting}
     expected: list[set[str]] = []
     for key, slices in history.groups.items():
-        reads = history.compacting.get(key)
+        reads = history.compacting.get(key)  # type: ignore[assignment]
         others = [s for s in slices if reads is None or s.base_instant < reads]
         for place, slice_ in enumerate(others):
             if key in history.replaced:

@@ -51,7 +51,7 @@ def test_damage_is_told(entries: dict[bytes, bytes], codec: Codec, damage: list[
         at = int(place * len(data))
         data[at : at + len(patch)] = patch
     with suppress(CorruptTable, UnsupportedTable):
-        found = read_hfile(data)
+        found = read_hfile(data)  # type: ignore[arg-type]
         assert sum(len(key) + len(value) for key, value in found.entries) < len(data) + (1 << 20) * len(entries)
 
 

@@ -20,7 +20,7 @@ from hudi_assets.engine.timeline.commit_avro import decode_commit, encode_commit
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.plain_stats import LOG, NUMBERS, TEXTS, TIMES, plain_stat
 
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 1.5, "", "7", [], ["a"], ["a", 1], [None], {}, -1, 1 << 63, (1 << 63) - 1, -(1 << 63), -(2**64)]
 )
 PARTITIONS = ["", "p", "year=1/month=2", "..", "a..b", ".hoodie", "/p", "p/../q", "p\0"]

@@ -12,7 +12,7 @@ from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 
 LAYOUTS: list[Layout] = [LayoutV6(), LayoutV8(8), LayoutV8(9)]
-INSTANTS = st.one_of(*(st.integers(0, 10**n - 1).map(lambda i, n=n: str(i).zfill(n)) for n in (14, 17)))
+INSTANTS = st.one_of(*(st.integers(0, 10**n - 1).map(lambda i, n=n: str(i).zfill(n)) for n in (14, 17)))  # type: ignore[misc]
 COMPLETES_AS = {Action.COMPACTION: Action.COMMIT}
 COMPLETES_AS_IN_V8 = {Action.LOG_COMPACTION: Action.DELTA_COMMIT, Action.CLUSTERING: Action.REPLACE_COMMIT}
 PIECES = st.lists(

@@ -33,7 +33,7 @@ SERVERS = multiprocessing.get_context("forkserver")
 SERVERS.set_forkserver_preload([__name__, "polars", "pyarrow.parquet"])
 
 
-def _repeat(start: Barrier, journal: Path, work: Callable[[], None]) -> None:
+def _repeat(start: Barrier, journal: Path, work: Callable[[], object]) -> None:
     """Repeat some work; what it raises goes into the journal, as nobody sees this process's output."""
     try:
         start.wait(timeout=240)
@@ -49,7 +49,7 @@ def _repeat(start: Barrier, journal: Path, work: Callable[[], None]) -> None:
 def play(path: Path, journals: Path, start: Barrier, number: int) -> None:
     journal = journals / f"player-{number}.jsonl"
     player = Player(path, journal, number, install())
-    _repeat(start, journal, lambda: player.step() and None)
+    _repeat(start, journal, player.step)
 
 
 def look(path: Path, journals: Path, start: Barrier, number: int) -> None:

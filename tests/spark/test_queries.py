@@ -189,7 +189,7 @@ def test_the_read_optimized_view_is_sparks_own_reader_on_its_base_files(spark: S
 def test_a_condition_on_files_is_none_on_a_column_of_that_name(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("file_name", pa.string())])
     table = HudiTable.create(
-        tmp_path / "t", schema, record_key=["id"], ordering_field="ts", partition_fields=["file_name"], buckets=1
+        str(tmp_path / "t"), schema, record_key=["id"], ordering_field="ts", partition_fields=["file_name"], buckets=1
     )
     rows = [("k0", 1_000, "a"), ("k1", 1_000, "b")]
     table.bulk_insert(spark, spark.createDataFrame(rows, "id string, ts bigint, file_name string"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -62,6 +63,10 @@ def array(jvm: Any, kind: Any, values: list[Any]) -> Any:
 
 def sources(jvm: Any) -> Any:
     return jvm.org.apache.spark.sql.sources
+
+
+def equal_to(value: object, jvm: Any) -> Any:
+    return sources(jvm).EqualTo("d", value)
 
 
 @st.composite
@@ -253,7 +258,7 @@ def test_days_as_spark_gives_them(spark: SparkSession) -> None:
         (jvm.java.sql.Date.valueOf("2024-01-01"), [[2]]),
         (jvm.java.sql.Date.valueOf("1500-01-01"), [[0, 2], [1]]),  # of another calendar
     ]:
-        equal = Condition(lambda row: None, lambda jvm, made=made: sources(jvm).EqualTo("d", made), "")
+        equal = Condition(lambda row: None, partial(equal_to, made), "")
         assert tasks(spark, places, [equal], 2) == read
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from hudi_assets.engine import HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
@@ -89,8 +89,8 @@ def test_random_rounds(spark: SparkSession, tmp_path: Path, seed: int, block_for
         if rng.random() < 0.2 and oracle.snapshot():
             gone = rng.sample(sorted(oracle.snapshot()), 1)
             ts = clock - 500
-            batch = [(key, "p" + key[-1], ts) for key in gone]
-            table.delete(spark, spark.createDataFrame(batch, "id string, part string, ts long"), clock_time=at(clock))
+            keys = [(key, "p" + key[-1], ts) for key in gone]
+            table.delete(spark, spark.createDataFrame(keys, "id string, part string, ts long"), clock_time=at(clock))
             oracle.events += [(key, ts, None) for key in gone]
             deleted_at.update(dict.fromkeys(gone, ts))
         else:
@@ -299,8 +299,8 @@ def test_types_come_back_as_they_went_in(spark: SparkSession, tmp_path: Path) ->
         table.upsert(spark, frame)
         wanted = sorted(frame.collect(), key=lambda r: r["id"])
 
-        def same(view: object, wanted: list[object] = wanted) -> None:
-            got = view.select(*frame.columns).orderBy("id").collect()  # type: ignore[attr-defined]
+        def same(view: DataFrame, wanted: list[Row] = wanted) -> None:
+            got = view.select(*frame.columns).orderBy("id").collect()
             assert got == wanted
 
         same(table.snapshot(spark))

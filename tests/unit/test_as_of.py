@@ -31,7 +31,8 @@ BY_COMPLETION = Since(
 
 def files(view: Mapping[GroupKey, tuple[FileSlice, ...]]) -> tuple[str | None, list[str]]:
     ((slice_,),) = view.values()
-    return slice_.base_file and slice_.base_file.instant, [log.base_instant for log in slice_.log_files]
+    base = slice_.base_file
+    return None if base is None else base.instant, [log.base_instant for log in slice_.log_files]
 
 
 def test_a_write_counts_from_its_own_time_on_in_whichever_slice_it_is() -> None:

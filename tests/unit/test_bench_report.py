@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -116,10 +117,14 @@ def test_a_page_without_marks_is_refused() -> None:
 def test_contenders_take_turns_and_the_first_run_does_not_count() -> None:
     done: list[tuple[str, int]] = []
 
+    def work(name: str, prepared: int) -> tuple[int, float]:
+        done.append((f"work {name}", prepared))
+        return 7, 0.1 + 0.2 if name == "a" else 0.3
+
     def contender(name: str) -> Contender:
         return Contender(
             name,
-            lambda prepared: done.append((f"work {name}", prepared)) or (7, 0.1 + 0.2 if name == "a" else 0.3),
+            partial(work, name),
             lambda run: run * 10,
             lambda prepared, run: done.append((f"finish {name}", run)),
         )

@@ -21,6 +21,7 @@ from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_tim
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBlock, encode_block, read_blocks
 from hudi_assets.engine.model import MergeMode, Plan
 from hudi_assets.engine.model.log_summary import LogSummary, from_json, to_json
+from hudi_assets.engine.table.log_files.summaries import scan_summary
 from tests.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())])
@@ -28,7 +29,8 @@ SCRATCH = ".hoodie/.aux/hudi_assets"
 
 
 def create(path: Path, **options: Any) -> HudiTable:
-    options = {"record_key": ["id"], "ordering_field": "ts", "event_time_field": "ts", "buckets": 1} | options
+    defaults: dict[str, Any] = {"record_key": ["id"], "ordering_field": "ts", "event_time_field": "ts", "buckets": 1}
+    options = defaults | options
     own = options.pop("own", {})
     HudiTable.create(str(path), SCHEMA, **options)
     with (path / ".hoodie/hoodie.properties").open("a") as file:
@@ -132,7 +134,7 @@ def _scanned(table: HudiTable) -> dict[str, LogSummary]:
         kept = path.read_bytes()
         path.write_bytes(_rewritten(kept, lambda schema: {k: v for k, v in schema.items() if "event.time" not in k}))
         column, unit = TableTimes(table.state()).column
-        found[log.path] = table_times_module.scan_summary(
+        found[log.path] = scan_summary(
             table._table.storage, log.path, column, unit, table.config.ordering_field, table.state().schema
         ).summary
         path.write_bytes(kept)

@@ -106,7 +106,7 @@ def test_an_attempt_that_was_taken_from_us_is_not_committed(
             path.touch()
 
     # The last step before the look that decides.
-    publish = executor.publish
+    publish = executor.publish  # type: ignore[attr-defined]
     monkeypatch.setattr(executor, "publish", taken_now)
     with pytest.raises(Conflict, match="taken back our execution"):
         table.execute_compaction(session, plan.instant)

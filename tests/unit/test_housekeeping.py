@@ -6,6 +6,7 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,7 +165,11 @@ def _replace(life: Life, partition: str) -> str:
 
 
 def test_replaced_file_groups_go_when_their_replacement_is_old(tmp_path: Path, session: LocalSession) -> None:
-    keep = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
+    keep: dict[str, Any] = {
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.cleaner.commits.retained": "1",
+    }
     life = Life(tmp_path / "t", session, **keep)
     life.turns(2)
     gone = {f for f in life.files() if f.startswith("p=b/")}
@@ -300,7 +305,11 @@ def test_a_commits_policy_clean_refuses_savepoints_before_what_it_retained(life:
 # ------------------------------------------------------------------------------------------------ archive
 
 
-KEEP = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
+KEEP: dict[str, Any] = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.cleaner.commits.retained": "1",
+}
 
 
 def _facts(life: Life) -> tuple[object, ...]:
@@ -470,7 +479,7 @@ def test_a_task_attempts_base_file_goes_before_its_commit(tmp_path: Path, sessio
 
 
 def test_another_archive_folder_is_refused(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **{"hoodie.archivelog.folder": "old"})
+    life = Life(tmp_path / "t", session, 6, **{"hoodie.archivelog.folder": "old"})
     with pytest.raises(UnsupportedTable, match="archivelog"):
         life.table.archive()
 

@@ -17,16 +17,20 @@ def completed(timestamp: str) -> Instant:
     return Instant(timestamp, Action.DELTA_COMMIT, State.COMPLETED, f"{timestamp}.deltacommit", timestamp)
 
 
+def _completes_never(timestamp: str) -> str | None:
+    return None
+
+
 def test_a_plan_of_version_6_stands_at_the_new_instant() -> None:
     timeline = Timeline((completed(OLD),))
-    assert layout_of(6, "").placement(NEW, timeline, {}.get) == NewInstant(NEW)
+    assert layout_of(6, "").placement(NEW, timeline, _completes_never) == NewInstant(NEW)
 
 
 @pytest.mark.parametrize("version", LATER)
 def test_a_plan_stands_at_a_past_instant(version: int) -> None:
     found = layout_of(version, "").placement(NEW, Timeline((completed(OLD),)), {OLD: OLD}.get)
     assert isinstance(found, PastInstant)
-    assert (found.floor, found.ceiling, found.taken) == (OLD, None, {OLD})
+    assert (found.floor, found.ceiling, found.taken) == (OLD, None, frozenset({OLD}))
 
 
 @pytest.mark.parametrize(("version", "stated"), [(6, False), (8, True), (9, True)])

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -266,7 +267,7 @@ def test_what_a_crash_left_is_forgotten_and_nothing_else(table: HudiTable, stora
 
 
 @pytest.mark.parametrize("settings", [{INTERVAL: "999"}, {INTERVAL: "x"}, {MISSES: "0"}, {MISSES: "9" * 5000}])
-def test_settings_that_make_no_heartbeat_are_refused(table: HudiTable, settings: dict[str, str]) -> None:
+def test_settings_that_make_no_heartbeat_are_refused(table: HudiTable, settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="heartbeat"):
         beats(table, **settings)
 

@@ -26,7 +26,7 @@ def test_the_freshness_is_computed_once(session: LocalSession, tmp_path: Path, m
     life = Life(tmp_path / "t", session)
     life.turns(2)
     computed: list[None] = []
-    once = status.compute_freshness
+    once = status.compute_freshness  # type: ignore[attr-defined]
 
     def counting(*args: Any, **given: Any) -> Any:
         computed.append(None)

@@ -41,7 +41,8 @@ def forget(table: HudiTable) -> tuple[str, ...]:
 
 def test_a_write_that_begins_meanwhile_keeps_its_files(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
     instant = table._table.publisher.new_instant(table.state().timeline)
-    listed, begun = LocalStorage.list_directories, []
+    listed = LocalStorage.list_directories
+    begun: list[Path] = []
 
     def begin_and_list(storage: LocalStorage, directory: str) -> list[str]:
         if not begun:  # whoever has read the timeline before does not know the write

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -50,7 +51,7 @@ def planned(strategy: CompactionStrategy, view: FileView, partitions: Sequence[s
     )
 
 
-def taken(name: StrategyName, view: FileView, **options: int) -> list[str]:
+def taken(name: StrategyName, view: FileView, **options: Any) -> list[str]:
     """The file ids that a strategy of Hudi's takes, in order."""
     found = planned(hudi_strategy(CompactionSettings(strategy=name, **options), TODAY), view)
     assert isinstance(found, Plan), found
@@ -59,7 +60,7 @@ def taken(name: StrategyName, view: FileView, **options: int) -> list[str]:
     return [op.file_id for op in found.operations]
 
 
-def reason(name: StrategyName, view: FileView, **options: int) -> str:
+def reason(name: StrategyName, view: FileView, **options: Any) -> str:
     found = planned(hudi_strategy(CompactionSettings(strategy=name, **options), TODAY), view)
     assert isinstance(found, NoPlan)
     return found.reason
@@ -222,7 +223,7 @@ def test_bad_settings_are_refused_by_key_and_value(key: str, value: str) -> None
 # ------------------------------------------------------------------------------- bounds on event time
 
 
-def event_time(view: FileView, lows: Mapping[str, Sequence[int | None]], **options: int) -> EventTimeBased:
+def event_time(view: FileView, lows: Mapping[str, Sequence[int | None]], **options: Any) -> EventTimeBased:
     """Summaries by file id: each log file's minimum event time; its maximum is the same."""
     summaries = {
         log.path: LogSummary(low, low, 0)

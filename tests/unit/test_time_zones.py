@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -141,7 +142,7 @@ def test_no_instant_is_begun_in_an_hour_that_comes_again() -> None:
     assert next_instant(None, lambda: FIRST_PASS, LOS_ANGELES, "t", completes=True) == "20261101015000000"
     assert next_instant(None, lambda: SECOND_PASS, LOS_ANGELES, "t") == "20261101011000000"
     for ms in (FIRST_PASS, SECOND_PASS):
-        assert next_instant(None, lambda ms=ms: ms, "UTC", "t")
+        assert next_instant(None, partial(int, ms), "UTC", "t")
 
 
 def test_in_the_second_pass_the_first_ones_instants_are_ahead() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hudi_assets.engine.actions.compaction.triggers import hold_back, not_due
@@ -28,7 +30,7 @@ def deltas(*minutes: int) -> list[tuple[str, Action]]:
     return [(at(minute), DELTA) for minute in minutes]
 
 
-def reason(trigger: TriggerName, line: Timeline, now: str, **settings: int) -> str | None:
+def reason(trigger: TriggerName, line: Timeline, now: str, **settings: Any) -> str | None:
     found = not_due(line, CompactionSettings(trigger=trigger, **settings), instant=now, timezone="UTC")
     return found.reason if found else None
 
