@@ -52,4 +52,4 @@ def write(table: HudiTable, session: LocalSession, *rows: dict[str, Any], clock:
     """`clock`: epoch ms, for a table whose clock is its commits'."""
     full = [{name: one.get(name) for name in SCHEMA.names} for one in rows]
     time = None if clock is None else datetime.fromtimestamp(clock / 1000, UTC)
-    table.upsert(session, session.rows(full, SCHEMA), clock_time=time)  # type: ignore[arg-type]
+    table.upsert(session, session.rows(full, SCHEMA), clock_time=time)

@@ -34,7 +34,7 @@ def said(served: Served, name: str) -> dict[str, str]:
 
 def compacted(table: HudiTable, session: LocalSession, at: int) -> None:
     write(table, session, row("a", at), clock=at + HOUR if table.config.clock == "commit" else None)
-    table.compact(session, threshold=at)  # type: ignore[arg-type]
+    table.compact(session, threshold=at)
 
 
 def test_a_look_publishes_what_has_changed_and_nothing_else(

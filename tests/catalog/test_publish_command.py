@@ -35,7 +35,7 @@ def test_it_publishes_in_the_home_directorys_catalog(
 ) -> None:
     table = make_table(tmp_path / "by_hand")
     write(table, session, row("a", HOUR))
-    table.compact(session)  # type: ignore[arg-type]
+    table.compact(session)
     assert run(monkeypatch, "publish", table.path) == 0
     out = capsys.readouterr().out
     assert out.startswith("Published as default.by_hand_ro and default.by_hand_rt.\nfreshness  20")
@@ -57,7 +57,7 @@ def test_a_compaction_with_nothing_to_do_publishes_what_others_compacted(
 ) -> None:
     table = make_table(tmp_path / "idle")
     write(table, session, row("a", HOUR))
-    table.compact(session)  # type: ignore[arg-type]
+    table.compact(session)
     monkeypatch.setenv("HUDI_ASSETS_METASTORE", served.uri)
     assert run(monkeypatch, "compact", table.path, "--publish", "--json") == 3
     told = json.loads(capsys.readouterr().out)

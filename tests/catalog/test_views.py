@@ -26,7 +26,7 @@ def test_a_view_that_was_never_made_by_spark_reads_as_one(
     assert publish(served.uri, table, names)["hudi_assets.instant"] == "null"
     assert reader.rows("SELECT * FROM made_ro") == []
     write(table, session, row("a", HOUR), row("b", 2 * HOUR, "y"))
-    table.compact(session)  # type: ignore[arg-type]
+    table.compact(session)
     write(table, session, row("c", 3 * HOUR))
     properties = publish(served.uri, table, names)
     assert [r["id"] for r in reader.rows("SELECT id FROM made_ro ORDER BY id")] == ["a", "b"]
@@ -45,7 +45,7 @@ def test_what_spark_made_is_replaced_whole_and_what_others_set_of_it_stays(
 ) -> None:
     table = make_table(tmp_path / "theirs")
     write(table, session, row("a", HOUR))
-    table.compact(session)  # type: ignore[arg-type]
+    table.compact(session)
     reader.rows(
         f"CREATE VIEW theirs_ro TBLPROPERTIES ('hudi_assets.path' = '{table.path}', 'hudi_assets.reason' = 'old', "
         "'mine' = '1') AS SELECT 1 AS x"
@@ -86,7 +86,7 @@ def test_of_two_publishers_the_older_reading_does_not_come_last(
         readings.append(found)
         if len(readings) == 1:
             write(table, session, row("a", HOUR))
-            table.compact(session)  # type: ignore[arg-type]
+            table.compact(session)
             publish(served.uri, table, names)
         return found
 
@@ -113,8 +113,8 @@ def test_more_files_and_columns_than_hive_and_spark_take_in_one_piece(
     )
     table = make_table(tmp_path / "wide", wide)
     rows = [{"id": str(n), "at": HOUR, "part": f"{n:0100d}"} for n in range(300)]
-    table.upsert(session, session.rows([{**dict.fromkeys(wide.names), **one} for one in rows], wide))  # type: ignore[arg-type]
-    table.compact(session)  # type: ignore[arg-type]
+    table.upsert(session, session.rows([{**dict.fromkeys(wide.names), **one} for one in rows], wide))
+    table.compact(session)
     publish(served.uri, table, Names("default", "wide_ro", "wide_rt"))
     assert reader.rows("SELECT count(*) AS n FROM wide_ro") == [{"n": 300}]
     types = {r["col_name"]: r["data_type"] for r in reader.rows("DESCRIBE wide_ro")}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hudi_assets.engine import HudiTable, Plan
@@ -133,6 +134,6 @@ def test_a_wrong_slo_is_refused(run: Callable[..., Answer], table: Path, tmp_pat
 def test_where_nothing_is_known_the_line_has_a_gap(table: Path) -> None:
     past = HudiTable.open(str(table)).past_freshness()
     (axes,) = lag_figure(past, (past[-1].at_ms, None), None).axes
-    lags = axes.get_lines()[0].get_ydata()
+    lags = np.asarray(axes.get_lines()[0].get_ydata())
     assert lags[-1] != lags[-1]  # NaN
     assert re.match(r"<svg [^>]*xmlns", svg(lag_figure(past, (past[-1].at_ms, None), 3_600_000)))

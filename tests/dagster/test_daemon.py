@@ -145,7 +145,7 @@ def table(home: Path, name: str) -> HudiTable:
     session = LocalSession()
     # Ahead of the threshold for as long as the test lasts: nothing comes to be compacted.
     rows = [{"id": 1, "event_time": datetime.now(UTC) + timedelta(hours=1)}]
-    made.upsert(session, session.rows(rows, schema))  # type: ignore[arg-type]
+    made.upsert(session, session.rows(rows, schema))
     return made
 
 

@@ -102,6 +102,7 @@ def tick(platform: Platform, now: datetime, **ingest: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         # An instance in memory has no reference, by which a context finds it.
         patch.setattr(ScheduleEvaluationContext, "instance", property(lambda _: platform.instance))
+        assert callable(schedule)  # none that waits for its assets' partitions
         return schedule(build_schedule_context(scheduled_execution_time=now))
 
 

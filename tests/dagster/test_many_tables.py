@@ -55,7 +55,7 @@ def made(path: Path, session: LocalSession) -> None:
     """One commit of an hour ago."""
     table = HudiTable.create(str(path), SCHEMA, record_key=["id"], ordering_field="at", buckets=1, table_version=9)
     rows = [{"id": 1, "at": datetime.fromtimestamp(int(time.time()) - 3600, UTC)}]
-    table.upsert(session, session.rows(rows, SCHEMA))  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, SCHEMA))
 
 
 def block(home: Path, **more: Any) -> dict[str, Any]:
@@ -119,9 +119,9 @@ def test_a_tick_that_has_no_time_left_goes_on_at_the_next_one(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     looked: list[str] = []
-    real = rounds.evaluate_table
+    real = rounds.evaluate_table  # type: ignore[attr-defined]
 
     def slowly(context: Any, table: Any) -> SensorResult:
         now[0] += 1

@@ -130,7 +130,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
     for first, ts, threshold in ((0, 1_000, 0), (2, 1_500, 2_000), (0, 5_000, 0), (2, 5_500, 6_000), (4, 9_000, 0)):
         write(table, session, first, ts)
         if threshold:
-            table.execute_compaction(session, planned(table, threshold).instant)  # type: ignore[arg-type]
+            table.execute_compaction(session, planned(table, threshold).instant)
     write(table, session, 6, 9_400)
     return Path(table.path)
 
