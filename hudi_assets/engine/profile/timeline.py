@@ -15,8 +15,7 @@ from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
 
-# A key of a commit's extra metadata begins with the first → who writes such. Read in Hudi's source; of these the Spark
-# Structured Streaming sink was run.
+# A key of a commit's extra metadata begins with the first → who writes such. Read in Hudi's source, not run.
 _WRITERS: Final = {
     "_hudi_streaming_sink_checkpoint": "Spark Structured Streaming",
     "deltastreamer.": "Hudi Streamer",
