@@ -91,7 +91,7 @@ test-alone: setup
 test-wheel: setup
 	@$(ENV) python -m pytest -m wheel tests/wheel $(ARGS)
 
-# Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser.
+# Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser, a real Prometheus.
 test-thorough: setup
 	@$(ENV) python -m pytest -m "thorough and not interop" $(IN_WORKERS) $(ARGS)
 

@@ -15,7 +15,11 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 
 def log_files(path: Path) -> dict[str, int]:
-    return {one.name: one.stat().st_size for one in path.rglob(".*.log.*") if ".hoodie" not in one.parts}
+    return {
+        one.name: one.stat().st_size
+        for one in path.rglob(".*.log.*")
+        if one.suffix != ".crc" and ".hoodie" not in one.parts
+    }
 
 
 def base_files(path: Path) -> dict[str, int]:
