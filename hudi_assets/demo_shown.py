@@ -85,13 +85,15 @@ def show(summary: Summary, console: Console, table: Path, details: Path) -> None
 
 def _story(summary: Summary) -> list[str]:
     """The stream, its late rows, and the checks."""
-    told = [f"{summary.batches} batches with {summary.rows:,} rows were delivered, in {summary.seconds:.0f} s."]
+    told = [
+        f"{summary.rows:,} updates of flights were delivered, in {summary.batches} batches. "
+        f"It took {summary.seconds:.0f} s."
+    ]
     if summary.late_records:
         told.append(
-            f"{summary.late_records:,} rows came late, as they do in this stream: below a freshness that was published "
-            f"already. {_times(summary.late_alarms).capitalize()} the check {LATE_CHECK} told of them. "
-            f"{_times(summary.fallbacks_published).capitalize()} the freshness was taken back. A compaction then took "
-            "them in."
+            f"{summary.late_records:,} of them came late, as they do in this stream: below a freshness that was "
+            f"already published. The check {LATE_CHECK} said so {_times(summary.late_alarms)}, and the freshness was "
+            f"taken back {_times(summary.fallbacks_published)}. The next compaction takes them in."
         )
     others = summary.other_failures
     passed = f"{summary.checks_passed} checks passed"
@@ -106,8 +108,8 @@ def _times(number: int) -> str:
 
 
 def _compaction_table(summary: Summary) -> Table:
-    table = _table(f"Compactions ({summary.mode}): log files with event times up to the threshold become base files")
-    for heading in ("threshold", "log files compacted", "log files left", "rows then", "seconds"):
+    table = _table("Compactions: log files up to the threshold become base files")
+    for heading in ("threshold", "log files merged", "log files left", "flights", "seconds"):
         table.add_column(heading, justify="left" if heading == "threshold" else "right")
     for entry in summary.compactions:
         counts = (f"{entry[name]:,}" for name in ("logs_compacted", "logs_remaining", "rows_written"))
@@ -116,9 +118,9 @@ def _compaction_table(summary: Summary) -> Table:
 
 
 def _view_table(summary: Summary) -> Table:
-    table = _table("Both views now: the read-optimized one reads base files alone and says how fresh it is")
-    for heading in ("view", "rows", "holds all up to", "behind the clock"):
-        table.add_column(heading, justify="right" if heading == "rows" else "left")
+    table = _table("Both views now: the read-optimized one says how fresh it is")
+    for heading in ("view", "flights", "holds all up to", "behind the clock"):
+        table.add_column(heading, justify="right" if heading == "flights" else "left")
     for name, found in summary.queries.items():
         shown = found["behind"] or "unknown"
         table.add_row(name.replace("_", "-"), f"{found['rows']:,}", minute(found["freshness"]), shown)

@@ -14,8 +14,8 @@ COMPACTION = {
     "threshold": "2013-01-03T19:00:00Z",
     "logs_compacted": 1048,
     "logs_remaining": 6,
-    "rows_written": 2_595_000,
-    "seconds": 0.416,
+    "rows_written": 522_036,
+    "seconds": 12.416,
 }
 QUERIES = {
     "read_optimized": {"rows": 2595, "freshness": "2013-01-03T19:00:00Z", "behind": "4 h 58 min"},
@@ -49,13 +49,15 @@ def test_both_tables_fit_and_a_time_stands_on_one_line() -> None:
     text = shown()
     assert text.count("2013-01-03 19:00") == 4  # three compactions and the view have the same freshness
     assert "…" not in text
+    assert "Compactions: log files up to the threshold become base files" in text  # on one line
+    assert "log files merged   log files left   flights   seconds" in text
 
 
 def test_late_rows_are_no_failure() -> None:
     text = " ".join(shown(late_records=6, fallbacks_published=2, checks_passed=34, checks_failed=[LATE, LATE]).split())
     assert "fail" not in text
-    assert "6 rows came late, as they do in this stream" in text
-    assert "2 times the check no_late_records told of them. 2 times the freshness was taken back." in text
+    assert "6 of them came late, as they do in this stream" in text
+    assert "The check no_late_records said so 2 times, and the freshness was taken back 2 times." in text
     assert "All other 34 checks passed." in text
 
 
