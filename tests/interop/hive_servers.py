@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -66,7 +65,8 @@ def _postgresql(folder: Path) -> Iterator[int]:
     port = free_port()
     server = [str(bin_folder / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", str(data), "-F"]
     _run(*user, str(bin_folder / "initdb"), "-D", str(data), "-A", "trust", "-U", "hive", "--no-sync")
-    with _process([*user, *server], folder / "postgresql.log", port, stop=signal.SIGINT):
+    stop = [*user, str(bin_folder / "pg_ctl"), "-D", str(data), "-m", "fast", "-w", "stop"]
+    with _process([*user, *server], folder / "postgresql.log", port, stop):
         _run(*user, str(bin_folder / "createdb"), "-h", "127.0.0.1", "-p", str(port), "-U", "hive", "metastore")
         yield port
 
@@ -84,12 +84,13 @@ def _metastore(folder: Path, driver: Path, database: int) -> Iterator[str]:
     port = free_port()
     command = [str(java), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{conf}:{jars}:{driver}"]
     main = ["org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)]
-    with _process([*command, *main], folder / "metastore.log", port, stop=signal.SIGTERM):
+    with _process([*command, *main], folder / "metastore.log", port):
         yield f"thrift://127.0.0.1:{port}"
 
 
 @contextmanager
-def _process(command: Sequence[str], log: Path, port: int, stop: signal.Signals) -> Iterator[None]:
+def _process(command: Sequence[str], log: Path, port: int, stop: Sequence[str] = ()) -> Iterator[None]:
+    """`stop`: a command that ends it; without one it is asked by a signal."""
     with log.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         try:
@@ -100,7 +101,10 @@ def _process(command: Sequence[str], log: Path, port: int, stop: signal.Signals)
                 time.sleep(0.2)
             yield
         finally:
-            process.send_signal(stop)
+            if stop:
+                _run(*stop)
+            else:
+                process.terminate()
             try:
                 process.wait(timeout=60)
             except subprocess.TimeoutExpired:

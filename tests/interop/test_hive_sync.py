@@ -17,7 +17,7 @@ from hudi_assets.catalog.follow import follow
 from hudi_assets.catalog.hive import PARAMETERS, Entry
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput
+from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, WRITERS, Conflict, HudiTable, InvalidInput
 from scripts.hudi_client import Hudi, interop_python
 from tests.catalog.reader import Reader
 from tests.interop.hive_servers import metastore_on_postgresql
@@ -92,9 +92,9 @@ def test_the_freshness_becomes_a_property_of_hudis_synced_tables(
     hudi_1_2.write(path, pa.Table.from_pylist(rows, _SCHEMA), options)
     before = {name: _others(_entry(metastore, name)) for name in ("synced_ro", "synced_rt")}
     settings = {
-        "hudi_assets.event.time.field": "ts",
-        "hudi_assets.writers": "stopped",
-        "hudi_assets.data.latency": "1h",
+        EVENT_TIME_FIELD: "ts",
+        WRITERS: "stopped",
+        DATA_LATENCY: "1h",
     }
     table = HudiTable.open(str(path), settings=settings)
     table.compact(session)  # type: ignore[arg-type]
