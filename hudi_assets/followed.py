@@ -10,7 +10,7 @@ from dagster import AssetMaterialization
 
 from hudi_assets import report
 from hudi_assets.assets import PROMISED, TableAssets, Tick, highest_promise
-from hudi_assets.catalog.follow import Followed, follow
+from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
 from hudi_assets.engine import Look, iso
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Look
     if place is None:
         return Followed(False, "only a Spark session leads to the catalog")
     followed = follow(seen, hudi, place, step_ms=table.report_every_ms)
-    if followed.properties is not None or not followed.stands:
-        context.log.info(followed.why or "")
+    if followed.properties is not None:
+        context.log.info(f"Published: {followed.why}.")
+    elif not followed.stands and followed != NOT_PUBLISHED:
+        context.log.warning(f"The catalog was not asked: {followed.why}")
     return followed
 
 

@@ -28,7 +28,7 @@ class Followed:
     properties: Mapping[str, str] | None = None
 
 
-_NOT_THERE = Followed(False, "the table is not published there yet")
+NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
 
 def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> Followed:
@@ -51,7 +51,7 @@ def before_clean(table: HudiTable) -> None:
         if place.names.form is not Form.VIEWS:
             continue  # its readers list the table's folders themselves
         try:
-            followed = _NOT_THERE if place.was_never_used else _follow(table.look(), table, place, 0)
+            followed = NOT_PUBLISHED if place.was_never_used else _follow(table.look(), table, place, 0)
         except EnvironmentProblem as problem:
             raise Conflict(
                 f"The view {place.names.database}.{place.names.ro} may name files that a clean would delete, and it "
@@ -59,7 +59,7 @@ def before_clean(table: HudiTable) -> None:
                 where=place.metastore,
                 hint="Clean when the catalog answers, or with --unasked whatever it says.",
             ) from problem
-        if followed == _NOT_THERE:
+        if followed == NOT_PUBLISHED:
             forget(table, place)
 
 
@@ -67,8 +67,8 @@ def after_change(table: HudiTable) -> list[str]:
     """Make every view true that a rollback or a restore took files from; what could not be made, in words."""
     problems = []
     for place in noted_places(table):
-        followed = _NOT_THERE if place.was_never_used else follow(table.look(), table, place)
-        if followed == _NOT_THERE:
+        followed = NOT_PUBLISHED if place.was_never_used else follow(table.look(), table, place)
+        if followed == NOT_PUBLISHED:
             forget(table, place)
         elif not followed.stands:
             problems.append(f"{place.names.database}.{place.names.ro} is not published anew: {followed.why}")
@@ -77,9 +77,9 @@ def after_change(table: HudiTable) -> list[str]:
 
 def _follow(seen: Look, table: HudiTable, place: Place, step_ms: int) -> Followed:
     if place.was_never_used:
-        return _NOT_THERE
+        return NOT_PUBLISHED
     found = published(place.address(), place.names)
     if found is None or found[PATH] != table.path:
-        return _NOT_THERE
+        return NOT_PUBLISHED
     why = what_differs(found, seen, files=place.names.form is Form.VIEWS, step_ms=step_ms)
     return Followed(True) if why is None else Followed(True, why, place.publish(table))

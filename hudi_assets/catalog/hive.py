@@ -54,8 +54,8 @@ class Entry:
         return Entry(Struct(self.table.fields | fields))
 
 
-class Metastore:
-    """A connection. Use `connect`."""
+class Connection:
+    """To one metastore. Use `connect`."""
 
     def __init__(self, protocol: TBinaryProtocol, uri: str) -> None:
         self._protocol = protocol
@@ -116,7 +116,7 @@ class Metastore:
 
 
 @contextmanager
-def connect(uri: str) -> Iterator[Metastore]:
+def connect(uri: str) -> Iterator[Connection]:
     """A connection to the metastore at `uri` (`thrift://host:port`; of several, the first that answers).
 
     Raises `EnvironmentProblem` where none answers. Kerberos (hive.metastore.sasl.enabled) is not spoken.
@@ -131,7 +131,7 @@ def connect(uri: str) -> Iterator[Metastore]:
             problem = _unreachable(one, error)
             continue
         try:
-            yield Metastore(TBinaryProtocol(transport), one)
+            yield Connection(TBinaryProtocol(transport), one)
         finally:
             transport.close()
         return

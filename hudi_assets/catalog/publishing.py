@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hudi_assets.catalog import hive, views
-from hudi_assets.catalog.hive import Entry, Metastore
+from hudi_assets.catalog.hive import Connection, Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
 from hudi_assets.catalog.queries import read_optimized_text
 from hudi_assets.catalog.thrift_values import texts
@@ -71,7 +71,7 @@ def remove(uri: str, names: Names) -> None:
             metastore.drop(names.database, name)
 
 
-def _publish_views(metastore: Metastore, table: HudiTable, names: Names) -> dict[str, str]:
+def _publish_views(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
     """The read-optimized view first: it is the one that the promise is about."""
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
@@ -84,7 +84,7 @@ def _publish_views(metastore: Metastore, table: HudiTable, names: Names) -> dict
     return properties
 
 
-def _publish_synced(metastore: Metastore, table: HudiTable, names: Names) -> dict[str, str]:
+def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
     """Parameters alone: columns, partitions and location are Hive sync's."""
     found = {name: metastore.entry(names.database, name) for name in (names.ro, names.rt)}
     if all(entry is None for entry in found.values()):
@@ -105,7 +105,7 @@ def _publish_synced(metastore: Metastore, table: HudiTable, names: Names) -> dic
     return properties
 
 
-def _own_view(metastore: Metastore, names: Names, name: str, path: str) -> Entry | None:
+def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
     """The view of this name, if it is ours to replace."""
     found = metastore.entry(names.database, name)
     if found is None:
@@ -125,7 +125,7 @@ def _own_view(metastore: Metastore, names: Names, name: str, path: str) -> Entry
 
 
 def _put(
-    metastore: Metastore,
+    metastore: Connection,
     names: Names,
     name: str,
     old: Entry | None,
@@ -141,7 +141,7 @@ def _put(
     metastore.alter(names.database, name, altered, expected=_expected(old))
 
 
-def _put_source(metastore: Metastore, names: Names, read: Publication) -> None:
+def _put_source(metastore: Connection, names: Names, read: Publication) -> None:
     """The table of our data source that the snapshot view reads, with the table's columns."""
     name = names.rt + SOURCE
     wanted = views.new_source(names.database, name, _user(), read.schema, read.path)

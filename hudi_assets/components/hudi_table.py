@@ -130,7 +130,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     spark_resource: str | None = None
     """The key of a resource of your own with a `spark_session`. None: a local Spark that the block brings."""
     catalog_resource: str | None = None
-    """The key of a `Catalog` of your own. None: the database `default` of Spark's catalog."""
+    """The key of a `Catalog` of your own. None: the metastore in the home directory, or your Spark's catalog."""
     sensor: SensorModel = Field(default_factory=SensorModel)
 
     @field_validator("name")
