@@ -116,7 +116,7 @@ class Connection:
 
 
 @contextmanager
-def connect(uri: str) -> Iterator[Connection]:
+def connect(uri: str, *, timeout_ms: int = _TIMEOUT_MS) -> Iterator[Connection]:
     """A connection to the metastore at `uri` (`thrift://host:port`; of several, the first that answers).
 
     Raises `EnvironmentProblem` where none answers. Kerberos (hive.metastore.sasl.enabled) is not spoken.
@@ -124,6 +124,7 @@ def connect(uri: str) -> Iterator[Connection]:
     problem: EnvironmentProblem | None = None
     for one in uri.split(","):
         socket = _socket(one.strip())
+        socket.setTimeout(timeout_ms)
         transport = TTransport.TBufferedTransport(socket)
         try:
             transport.open()
@@ -145,9 +146,7 @@ def _socket(uri: str) -> Any:
             f"{uri!r} is no Hive metastore.",
             hint="Give thrift://host:port. AWS Glue and metastores over HTTP are not spoken.",
         )
-    socket = TSocket.TSocket(parts.hostname, parts.port or _PORT)
-    socket.setTimeout(_TIMEOUT_MS)
-    return socket
+    return TSocket.TSocket(parts.hostname, parts.port or _PORT)
 
 
 def _unreachable(uri: str, error: Exception) -> EnvironmentProblem:

@@ -21,6 +21,8 @@ from hudi_assets.engine import Conflict, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
 _ATTEMPTS = 5
+# For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
+_QUICK_MS = 5_000
 
 
 class Form(StrEnum):
@@ -59,7 +61,7 @@ def publish(uri: str, table: HudiTable, names: Names) -> dict[str, str]:
 
 def published(uri: str, names: Names) -> Mapping[str, str] | None:
     """The parameters of the read-optimized entry; None where there is none, or none of ours."""
-    with hive.connect(uri) as metastore:
+    with hive.connect(uri, timeout_ms=_QUICK_MS) as metastore:
         found = metastore.entry(names.database, names.ro)
     return found.parameters if found is not None and PATH in found.parameters else None
 

@@ -1953,6 +1953,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    return (batch for batch in batches if batch.end_ms <= now_ms)",
         "    return iter(batches)",
         INGESTION,
+    ),
     Breakage(
         "a tick leaves what is published as it is",
         "hudi_assets/followed.py",
