@@ -80,10 +80,16 @@ class Replay:
         tick = self.driver.tick(SENSOR)
         if tick.status.value == "FAILURE":
             self._count_failure(f"the sensor's tick failed: {tick.reason}")
+        if not tick.runs:  # the tick publishes by itself
+            self._note_published(published_freshness(self.driver.instance, FRESHNESS))
         for run in tick.runs:
             if self._succeeded(run):
                 self._note(run, batch)
         return tick
+
+    def _note_published(self, told: int | None) -> None:
+        self.summary.fallbacks_published += self._published is not None and (told is None or told < self._published)
+        self._published = told
 
     def _note(self, run: DagsterRun, batch: Batch) -> None:
         self._note_checks(run)
@@ -91,9 +97,7 @@ class Replay:
         promised = self._metadata(run, FRESHNESS)
         told = told_ms(promised, "freshness", old="freshness_ms")
         if promised:
-            fell = self._published is not None and (told is None or told < self._published)
-            self.summary.fallbacks_published += fell
-            self._published = told
+            self._note_published(told)
         if not compacted:
             return
         entry = {name: compacted[name] for name in _RESULTS}
