@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hudi_assets.engine import HudiTable, Plan
+from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.page import _section
 from hudi_assets.pictures import lag_figure, svg
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
 from tests.local_session import LocalSession
@@ -102,6 +103,14 @@ def test_without_a_freshness_the_page_says_why_and_stands(page: Callable[..., Re
     read = page(table)
     assert "No freshness can be promised: " in read.text
     assert len(read.headings) == 7
+
+
+def test_what_cannot_be_told_is_said_in_its_section() -> None:
+    def refuses() -> str:
+        raise InvalidInput("There is <no> column.")
+
+    said = "<p>This cannot be told: There is &lt;no&gt; column.</p>"
+    assert _section("Title", "Words.", refuses) == f"<section><h2>Title</h2><p>Words.</p>{said}</section>"
 
 
 def test_names_are_no_markup(page: Callable[..., Read], table: Path, tmp_path: Path) -> None:
