@@ -12,6 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps, loads
+from logging import LoggerAdapter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,6 +55,13 @@ class OneTable:
     resources: Any
     cursor: str | None
     log: Any
+
+
+class NamedLog(LoggerAdapter):  # type: ignore[type-arg]
+    """Says of which table a line of the tick's log is."""
+
+    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
+        return f"{(self.extra or {})['table']}: {msg}", kwargs
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,8 @@ def look_around(context: SensorEvaluationContext, watched: Sequence[Watched], se
         looked += 1
         try:
             resources = _resources(context, one)
-            found = evaluate_table(OneTable(context.instance, resources, cursors.get(name), context.log), one.table)
+            log = NamedLog(context.log, {"table": name})
+            found = evaluate_table(OneTable(context.instance, resources, cursors.get(name), log), one.table)
         except Exception as problem:
             context.log.error(f"{name}: {problem}")
             failed.append(f"{name}: {problem}")
@@ -175,4 +184,4 @@ def _words(looked: int, of: int, failed: Sequence[str], next_: str | None) -> st
     if failed:
         more = f"; and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
         words += f". {len(failed)} could not be: {'; '.join(failed[:_NAMED])}{more}"
-    return f"{words}."
+    return f"{words.rstrip('.')}."

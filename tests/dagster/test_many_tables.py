@@ -141,6 +141,14 @@ def test_a_tick_that_has_no_time_left_goes_on_at_the_next_one(
     assert looked == ["t0", "t1", "t2", "t3", "t0"]
 
 
+def test_the_log_says_which_table_a_line_is_of(
+    home: Path, instance: DagsterInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Ticks(home, instance).tick()
+    logged = capsys.readouterr().err
+    assert all(f"t{number}: first compaction" in logged for number in range(4))
+
+
 def test_what_a_look_reported_is_not_reported_again_at_once(home: Path, instance: DagsterInstance) -> None:
     ticks = Ticks(home, instance)
     first: Any = ticks.tick()
