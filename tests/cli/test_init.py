@@ -24,7 +24,7 @@ from hudi_assets.engine.model.profile import SeenCleaner, SeenService
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, WRONG_USE, Answer, contents
 from tests.defs_project import DefsProject, compacted
 from tests.local_session import LocalSession, install
-from tests.others_table import leave_to_others
+from tests.tables.others import leave_to_others
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC")), ("count", pa.int64()), ("note", pa.string())]

@@ -26,6 +26,7 @@ from hudi_assets.monitoring.tables import Watched, watched_tables
 from hudi_assets.monitoring.watch import Watch
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
 from tests.local_session import LocalSession
+from tests.tables.steps import compact
 
 Values = dict[tuple[str, str], float]
 HOUR = 3_600_000
@@ -57,9 +58,7 @@ def log_again() -> Iterator[None]:
 
 def test_a_table_is_told_as_status_tells_it(run: Callable[..., Answer], table: Path, session: LocalSession) -> None:
     hudi = HudiTable.open(str(table))
-    plan = hudi.plan_compaction(threshold="2024-05-01T06:00:00Z")
-    assert isinstance(plan, Plan)
-    hudi.execute_compaction(session, plan.instant)
+    compact(hudi, session, "2024-05-01T06:00:00Z")
     status = run("status", table, "--json").json
     answer = run("metrics", table, "--slo", "6h")
     assert answer.code == DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
 from tests.local_session import Frame
+from tests.tables.steps import at, with_properties
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
 THRESHOLD = 2_000
@@ -20,10 +20,6 @@ THRESHOLD = 2_000
 BATCHES = ((0, 1_000), (2, 1_500), (4, 9_000))
 Row = tuple[int, int, int]
 Rows = set[Row]
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def batch(first: int, ts: int) -> Any:
@@ -51,13 +47,6 @@ def carried_by(mode: str) -> dict[str, str]:
     """The settings with which remaining log files are carried over by hard link, symbolic link or copy."""
     alone = {"hudi_assets.table.services": "ours"} if mode == "symlink" else {}
     return {"hudi_assets.carry.over": mode, **alone}
-
-
-def with_properties(table: HudiTable, properties: dict[str, str]) -> HudiTable:
-    """The table, opened again, with these settings of its own."""
-    file = Path(table.path, ".hoodie/hoodie.properties")
-    file.write_text(file.read_text() + "".join(f"{key}={value}\n" for key, value in properties.items()))
-    return HudiTable.open(table.path)
 
 
 def write(table: HudiTable, session: Any, first: int, ts: int) -> str:

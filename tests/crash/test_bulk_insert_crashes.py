@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.queries.query import read_task
 from tests.crash.faulty import faults
 from tests.crash.tables import no_strays, snapshot
 from tests.crash.test_lookup_crashes import batch, new_table
 from tests.local_session import LocalSession
-from tests.metadata_tables import switch_on
+from tests.tables.metadata import switch_on
+from tests.tables.steps import rows_in
 
 
 @pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
@@ -26,7 +26,7 @@ def path(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) 
 
 
 def read_optimized(table: HudiTable) -> set[tuple[int, int, int]]:
-    found = [r for t in table.read_optimized_tasks() for b in read_task(t) for r in b.to_pylist()]
+    found = rows_in(table.read_optimized_tasks())
     assert len(found) == len({r["id"] for r in found})
     return {(r["id"], r["ts"], r["v"]) for r in found}
 

@@ -15,8 +15,9 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import CompactionResult, Plan
 from tests.crash.faulty import faults
-from tests.crash.tables import THRESHOLD, at, batch, carried_by, no_strays, planned, snapshot, with_properties
+from tests.crash.tables import THRESHOLD, batch, carried_by, no_strays, planned, snapshot
 from tests.local_session import LocalSession
+from tests.tables.steps import at, with_properties
 
 
 def _links(table: HudiTable) -> list[str]:

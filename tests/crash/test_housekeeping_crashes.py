@@ -11,11 +11,12 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.model import NothingToDo
-from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.faulty import faults
-from tests.crash.tables import SCHEMA, at, carried_by, new_table, planned
+from tests.crash.tables import SCHEMA, carried_by, new_table, planned
 from tests.local_session import LocalSession
+from tests.tables.steps import at, rows_in
 
 SETTINGS = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.cleaner.commits.retained": "1"}
 Answer = tuple[tuple[object, ...], ...]
@@ -54,9 +55,7 @@ def answers(table: HudiTable, instants: list[str]) -> Answers:
 
 
 def _rows(tasks: list[ReadTask]) -> Answer:
-    return tuple(
-        sorted(tuple(row.values()) for task in tasks for batch in read_task(task) for row in batch.to_pylist())
-    )
+    return tuple(sorted(tuple(row.values()) for row in rows_in(tasks)))
 
 
 def data_files(path: Path) -> set[str]:

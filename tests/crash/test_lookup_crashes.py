@@ -12,7 +12,7 @@ from hudi_assets.engine import HudiTable
 from tests.crash.faulty import faults
 from tests.crash.tables import no_strays, snapshot
 from tests.local_session import LocalSession
-from tests.other_index import of_index
+from tests.tables.other_index import of_index
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 

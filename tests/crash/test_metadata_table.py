@@ -26,18 +26,9 @@ from hudi_assets.engine.table.metadata.slices import files_slice
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash import faulty
-from tests.crash.tables import (
-    SCHEMA,
-    Rows,
-    new_table,
-    on_timeline,
-    planned,
-    rows_of,
-    with_properties,
-    write,
-    write_batches,
-)
-from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on
+from tests.crash.tables import SCHEMA, Rows, new_table, on_timeline, planned, rows_of, write, write_batches
+from tests.tables.metadata import column_stats, in_metadata_table, on_disk, switch_on
+from tests.tables.steps import with_properties
 
 # So many that both file groups of column_stats surely get entries: each run has the same operations.
 INDEXED = (*META_COLUMNS, *SCHEMA.names)

@@ -12,9 +12,10 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
 from tests.crash.faulty import DyingStorage, faults
-from tests.crash.tables import SCHEMA, at
+from tests.crash.tables import SCHEMA
 from tests.crash.test_housekeeping_crashes import path
 from tests.local_session import LocalSession
+from tests.tables.steps import at
 
 __all__ = ["path"]  # the fixture
 _TEN_MINUTES = 600_000

@@ -10,7 +10,8 @@ import pytest
 from hudi_assets.engine import Conflict, HudiTable
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from tests.crash.faulty import faults
-from tests.crash.tables import at, batch, new_table
+from tests.crash.tables import batch, new_table
+from tests.tables.steps import at
 
 
 def values(tasks: list[ReadTask]) -> dict[int, int]:

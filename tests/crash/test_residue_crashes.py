@@ -10,8 +10,9 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from tests.crash.faulty import faults
-from tests.crash.tables import SCHEMA, Row, Rows, at, new_table, no_strays, planned, rows_of, snapshot
+from tests.crash.tables import SCHEMA, Row, Rows, new_table, no_strays, planned, rows_of, snapshot
 from tests.local_session import LocalSession
+from tests.tables.steps import at
 
 
 @pytest.fixture(params=["true", "false"], ids=["exact split", "tombstones"])

@@ -14,7 +14,8 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
 from tests.crash.faulty import Crash, dying, faults
-from tests.crash.tables import Rows, carried_by, no_strays, on_timeline, planned, snapshot, with_properties, write
+from tests.crash.tables import Rows, carried_by, no_strays, on_timeline, planned, snapshot, write
+from tests.tables.steps import with_properties
 
 
 def dead(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:

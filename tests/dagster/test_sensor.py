@@ -16,7 +16,7 @@ from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
 from tests.local_session import LocalSession
-from tests.others_table import others
+from tests.tables.others import others
 
 _H = 3_600_000
 

@@ -16,7 +16,7 @@ from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.tables import START, hudi_options, rows
 from tests.local_session import Frame
-from tests.metadata_tables import in_metadata_table, on_disk
+from tests.tables.metadata import in_metadata_table, on_disk
 
 MINUTE = 60_000
 ON = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}

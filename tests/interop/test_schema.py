@@ -19,7 +19,7 @@ from scripts.hudi_client import HudiError
 from scripts.hudi_rows import by_key, differences
 from tests.interop.readers import HUDI_RS, VIEWS, Readers
 from tests.interop.tables import MINUTE, START, Shape, compacted, frame, hudi_options, row
-from tests.schemas import EVOLUTIONS, TYPES, Evolution
+from tests.tables.schemas import EVOLUTIONS, TYPES, Evolution
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

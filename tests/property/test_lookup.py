@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import NoPlan
 from hudi_assets.engine.queries.query import read_task
-from tests import bloom_reference
 from tests.local_session import LocalSession
-from tests.other_index import of_index
+from tests.oracle import bloom as bloom_reference
+from tests.tables.other_index import of_index
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
 KEYS = [f"k{n}" for n in range(12)]

@@ -24,7 +24,7 @@ from hudi_assets.engine.model import BoundRule, FileSlice, LogFile, MergeMode, O
 from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Undated
 from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.table.layout.v6 import LayoutV6
-from tests.held_slice import HeldSlice
+from tests.tables.held_slice import HeldSlice
 
 EVENT_TIME, COMMIT_TIME, OVERWRITE, EVENT_TIME_0X = (
     MergeMode.EVENT_TIME_ORDERING,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan
-from hudi_assets.engine.queries.query import read_task
 from tests.crash.tables import carried_by
+from tests.tables.steps import rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 Rows = dict[int, tuple[int, int]]
@@ -62,7 +62,7 @@ class Life:
 
     def rows(self) -> Rows:
         tasks = self.table.snapshot_tasks()
-        found = [(r["id"], (r["ts"], r["v"])) for t in tasks for b in read_task(t) for r in b.to_pylist()]
+        found = [(r["id"], (r["ts"], r["v"])) for r in rows_in(tasks)]
         assert len(found) == len(dict(found)), "a key comes twice"
         return dict(found)
 

@@ -18,6 +18,7 @@ from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.transaction import transaction
 from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
+from tests.tables.steps import with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 MOST_PLAYERS = 4096
@@ -54,12 +55,7 @@ def create(path: Path, kind: str = "shared", **settings: str) -> HudiTable:
         table_version=version,
     )
     settings = {**own, **settings}
-    if settings:
-        properties = path / ".hoodie/hoodie.properties"
-        lines = "".join(f"{key}={value}\n" for key, value in settings.items())
-        properties.write_text(properties.read_text() + lines)
-        table = HudiTable.open(str(path))
-    return table
+    return with_properties(table, settings) if settings else table
 
 
 def timeline_of(path: Path) -> Path:

@@ -12,6 +12,7 @@ from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
 from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create, rows_of
+from tests.tables.steps import compact
 
 
 def _upsert(table: HudiTable, session: LocalSession, key: str, ts: int, v: int) -> str:
@@ -57,9 +58,7 @@ def test_a_plan_that_would_lose_a_row_is_not_executed(session: LocalSession, tmp
 
     table.unschedule(plan.instant)
     assert rows_of(table)["a"] == (20_000, 99)
-    again = table.plan_compaction(threshold=5_000)
-    assert isinstance(again, Plan)
-    table.execute_compaction(session, again.instant)
+    compact(table, session, 5_000)
     assert rows_of(table)["a"] == (20_000, 99)
 
 

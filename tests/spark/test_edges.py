@@ -6,7 +6,6 @@ import itertools
 import json
 import socket
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,10 @@ from hudi_assets.engine import Conflict, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
 from hudi_assets.engine.transaction import transaction
+from tests.tables.steps import at, compact
 
 pytestmark = pytest.mark.spark
 SCHEMA = "k string, p string, ts long, seq long, gone boolean"
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def make(path: Path, spark: SparkSession, schema: str = "k string, p string, ts long", **options: object) -> HudiTable:
@@ -48,12 +44,6 @@ def put(
 
 def keys(frame: object) -> list[str]:
     return sorted(r["k"] for r in frame.select("k").collect())  # type: ignore[attr-defined]
-
-
-def compact(table: HudiTable, spark: SparkSession, threshold: int) -> None:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(spark, plan.instant)
 
 
 def test_an_old_clean_does_not_start_the_timeline(spark: SparkSession, tmp_path: Path) -> None:

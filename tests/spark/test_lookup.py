@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiTable, Plan
-from tests.other_index import of_index
+from hudi_assets.engine import HudiTable
+from tests.tables.other_index import of_index
+from tests.tables.steps import compact
 
 pytestmark = pytest.mark.spark
 SCHEMA = "id string, ts long, p string, v long"
@@ -39,8 +40,6 @@ def test_updates_inserts_deletes_and_a_compaction(spark: SparkSession, tmp_path:
     assert gone.log_files == 1
     expected = {key: (ts, v) for key, ts, _, v in (*first, *second, ("k3", 203, "b", 3)) if key != "k4"}
     assert rows(table, spark) == sorted((key, *row) for key, row in expected.items())
-    plan = table.plan_compaction(threshold=250)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(spark, plan.instant)
+    compact(table, spark, 250)
     assert rows(table, spark) == sorted((key, *row) for key, row in expected.items())
     assert len(table.read_optimized_files()) == 2

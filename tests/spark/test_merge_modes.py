@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import javaproperties
@@ -10,12 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiTable
+from hudi_assets.engine import Frame, HudiTable, Session
 from hudi_assets.engine.errors import HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode, Plan
 from hudi_assets.engine.table.settings.config import dump_properties
 from hudi_assets.engine.table.settings.merging import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
 from tests.local_session import LocalSession
+from tests.tables.steps import at, planned
 
 SCHEMA = pa.schema(
     [
@@ -49,10 +49,6 @@ def delete(table: HudiTable, session: LocalSession, *keys: tuple[str, int | None
     table.delete(session, session.frame(frame), clock_time=at(clock))
 
 
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
 def snapshot(table: HudiTable, session: LocalSession) -> set[Row]:
     return shown(table.snapshot(session).toArrow())
 
@@ -66,13 +62,6 @@ def shown(rows: pa.Table) -> set[Row]:
     return {(r["id"], r["ts"], r["v"]) for r in rows.to_pylist()}
 
 
-def compact(table: HudiTable, session: LocalSession, threshold: int) -> Plan:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
-    return plan
-
-
 ANSWERS = {
     "EVENT_TIME_ORDERING": {("a", 20, "2"), ("b", 10, "1"), ("c", 10, "1"), ("g", 10, "1"), ("h", 20, "3")},
     "COMMIT_TIME_ORDERING": {
@@ -82,6 +71,13 @@ ANSWERS = {
         ("a", 20, "2"), ("b", 5, "2"), ("c", 5, "2"), ("e", 15, "3"), ("g", 5, "4"), ("h", 20, "3"),
     },
 }  # fmt: skip
+
+
+def compact(table: HudiTable, session: Session[Frame], threshold: int) -> Plan:
+    """The plan that was executed."""
+    plan = planned(table, threshold)
+    table.execute_compaction(session, plan.instant)
+    return plan
 
 
 @pytest.mark.parametrize("mode", list(ANSWERS))
@@ -165,10 +161,10 @@ def test_a_commit_time_table_on_spark(spark: SparkSession, tmp_path: Path) -> No
         table.upsert(spark, frame, clock_time=at(100_000))
     table.delete(spark, spark.createDataFrame([("b",)], "id string"), clock_time=at(100_000))
     assert shown(table.snapshot(spark).toArrow()) == {("a", 4, "3")}
-    compact(table, spark, 9)  # type: ignore[arg-type]
+    compact(table, spark, 9)
     # The delete has no event time: by the latency it happened at 99 s or later.
     assert shown(table.read_optimized(spark).toArrow()) == {("a", 4, "3"), ("b", 2, "1")}
-    compact(table, spark, 99_000)  # type: ignore[arg-type]
+    compact(table, spark, 99_000)
     assert shown(table.read_optimized(spark).toArrow()) == {("a", 4, "3")}
 
 

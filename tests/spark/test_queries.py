@@ -20,6 +20,7 @@ from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.timeline.instants import instant_ms
 from tests.local_session import LocalSession
+from tests.tables.steps import at
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -28,10 +29,6 @@ TYPE = "hoodie.datasource.query.type"
 needs_data_source = pytest.mark.skipif(
     find_spec("pyspark.sql.datasource") is None, reason="Spark has Python data sources since 4.0"
 )
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def new_table(path: Path) -> HudiTable:

@@ -13,7 +13,8 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, NoPlan, Plan
 from hudi_assets.engine.table.layout.names import log_version
 from tests.local_session import LocalSession
-from tests.spark.test_merge_modes import at, compact, delete, make, read_optimized, shown, snapshot, upsert
+from tests.spark.test_merge_modes import compact, delete, make, read_optimized, shown, snapshot, upsert
+from tests.tables.steps import at
 
 STRATEGIES = "org.apache.hudi.table.action.compact.strategy"
 OURS = {"hudi_assets.table.services": "ours"}
@@ -281,8 +282,6 @@ def test_an_exact_split_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     rows = [("a", 1, "1", None), ("a", 5, "5", None), ("b", 6, "6", None)]
     frame = spark.createDataFrame(rows, "id string, ts long, v string, _hoodie_is_deleted boolean")
     table.upsert(spark, frame, clock_time=at(100_000))
-    plan = table.plan_compaction(threshold=3)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(spark, plan.instant)
+    compact(table, spark, 3)
     assert shown(table.read_optimized(spark).toArrow()) == {("a", 1, "1")}
     assert shown(table.snapshot(spark).toArrow()) == {("a", 5, "5"), ("b", 6, "6")}

@@ -11,17 +11,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.catalog.queries import read_optimized_query
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.spark.session import spark_schema
-from tests.schemas import EVOLUTIONS, TYPES
+from tests.tables.schemas import EVOLUTIONS, TYPES
+from tests.tables.steps import at, compact
 
 pytestmark = pytest.mark.spark
 
 TOP = {name: change for name, change in EVOLUTIONS.items() if change.evolves}
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def make(path: Path, schema: Any, **options: Any) -> HudiTable:
@@ -33,12 +30,6 @@ def put(table: HudiTable, spark: SparkSession, rows: pa.Table) -> None:
     # Without a schema Spark takes a local timestamp for one with a zone.
     frame = spark.createDataFrame(rows, spark_schema(rows.schema))
     table.upsert(spark, frame, clock_time=at(1_000))
-
-
-def compact(table: HudiTable, spark: SparkSession, threshold: int) -> None:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(spark, plan.instant)
 
 
 def texts(frame: Any) -> dict[str, dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,14 +13,11 @@ from pyspark.sql import functions as sf
 
 from hudi_assets.engine import HudiAssetsError, HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.format.log_file.codec import min_event_time, read_blocks
+from tests.tables.steps import at, compact
 
 pytestmark = pytest.mark.spark
 SCHEMA = "id string, part string, ts long, v long"
 KEYS = [f"k{i}" for i in range(12)]
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def new_table(path: Path, spark: SparkSession, **options: object) -> HudiTable:
@@ -127,16 +123,12 @@ def test_late_record_makes_freshness_fall_back_and_the_next_compaction_repairs_i
 ) -> None:
     table = new_table(tmp_path / "t", spark, data_latency="1s")
     table.upsert(spark, spark.createDataFrame([("k1", "p", 5_000, 1)], SCHEMA), clock_time=at(10_000))
-    plan = table.plan_compaction()
-    assert isinstance(plan, Plan)
-    table.execute_compaction(spark, plan.instant)
+    compact(table, spark)
     assert table.freshness().freshness == 9_000
     late = table.upsert(spark, spark.createDataFrame([("k2", "p", 3_000, 1)], SCHEMA), clock_time=at(11_000))
     assert late.late_records == 1
     assert table.freshness().freshness == 2_999
-    repaired = table.plan_compaction()
-    assert isinstance(repaired, Plan)
-    table.execute_compaction(spark, repaired.instant)
+    compact(table, spark)
     assert table.freshness().freshness == 10_000
 
 
@@ -304,9 +296,7 @@ def test_types_come_back_as_they_went_in(spark: SparkSession, tmp_path: Path) ->
             assert got == wanted
 
         same(table.snapshot(spark))
-        plan = table.plan_compaction(data_latency="0s")
-        assert isinstance(plan, Plan)
-        table.execute_compaction(spark, plan.instant)
+        compact(table, spark, data_latency="0s")
         same(table.snapshot(spark))
         same(table.read_optimized(spark))
 
@@ -320,9 +310,7 @@ def test_a_row_that_a_newer_one_of_its_batch_beats_is_promised_too(spark: SparkS
     assert [(b.min_event_time, b.max_event_time) for b in table.log_bars()] == [(8_000, 8_500), (9_200, 9_800)]
     table.upsert(spark, spark.createDataFrame([("l", "p", 10_300, 1)], SCHEMA), clock_time=at(10_400))
     assert table.freshness().freshness == 7_999
-    first = table.plan_compaction(threshold=9_000)
-    assert isinstance(first, Plan)
-    table.execute_compaction(spark, first.instant)
+    compact(table, spark, 9_000)
     assert rows(table.read_optimized(spark)) == {"k": (8_500, 2)}
     assert table.freshness().freshness == 9_199
     second = table.plan_compaction()  # threshold 9 400, between the two rows of one log file

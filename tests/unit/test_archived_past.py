@@ -11,7 +11,7 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
 from tests.local_session import LocalSession
-from tests.table_life import Life
+from tests.tables.life import Life
 from tests.unit.test_housekeeping_v2 import crossing
 
 FEW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}

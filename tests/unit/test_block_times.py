@@ -23,6 +23,7 @@ from hudi_assets.engine.model import MergeMode, Plan
 from hudi_assets.engine.model.log_summary import LogSummary, from_json, to_json
 from hudi_assets.engine.table.log_files.summaries import scan_summary
 from tests.local_session import LocalSession
+from tests.tables.steps import with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())])
 SCRATCH = ".hoodie/.aux/hudi_assets"
@@ -32,10 +33,7 @@ def create(path: Path, **options: Any) -> HudiTable:
     defaults: dict[str, Any] = {"record_key": ["id"], "ordering_field": "ts", "event_time_field": "ts", "buckets": 1}
     options = defaults | options
     own = options.pop("own", {})
-    HudiTable.create(str(path), SCHEMA, **options)
-    with (path / ".hoodie/hoodie.properties").open("a") as file:
-        file.writelines(f"{key}={value}\n" for key, value in own.items())
-    return HudiTable.open(str(path))
+    return with_properties(HudiTable.create(str(path), SCHEMA, **options), own)
 
 
 def rows(session: LocalSession, *found: tuple[str, int, int]) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.format.bloom import BloomFilterType, BloomSettings, bloom_footer, key_range, serialized
 from hudi_assets.engine.table.settings.indexes import IndexSettings, parse_index_settings
-from tests import bloom_reference as slow
+from tests.oracle import bloom as slow
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 

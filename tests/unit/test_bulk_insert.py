@@ -12,12 +12,13 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.model import Action, CommitResult, Plan
-from hudi_assets.engine.queries.query import ReadTask, read_task
+from hudi_assets.engine.model import Action, CommitResult
+from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.local_session import LocalSession
-from tests.metadata_tables import switch_on
-from tests.other_index import of_index
+from tests.tables.metadata import switch_on
+from tests.tables.other_index import of_index
+from tests.tables.steps import compact, rows_in
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64()), ("_hoodie_is_deleted", pa.bool_())]
@@ -50,7 +51,7 @@ def load(table: HudiTable, session: LocalSession, *rows: tuple[Any, ...], **opti
 
 
 def rows_of(tasks: Sequence[ReadTask]) -> list[Row]:
-    found = [r for task in tasks for batch in read_task(task) for r in batch.to_pylist()]
+    found = rows_in(tasks)
     return sorted((r["id"], r["ts"], r["p"], r["v"]) for r in found)
 
 
@@ -97,9 +98,7 @@ def test_upserts_and_compactions_go_on_from_it(session: LocalSession, tmp_path: 
     assert rows_of(table.snapshot_tasks()) == now
     assert rows_of(table.read_optimized_tasks()) == sorted(FIRST)
     assert table.freshness().min_event_time == 500
-    plan = table.plan_compaction(threshold=1_000)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, 1_000)
     assert rows_of(table.read_optimized_tasks()) == now
     assert first is not None
     assert rows_of(table.time_travel_tasks(first)) == sorted(FIRST)

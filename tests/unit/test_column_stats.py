@@ -20,7 +20,8 @@ from hudi_assets.engine.table.metadata.index_keys import group_of, stats_key, xx
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from tests.crash.tables import SCHEMA, write
 from tests.local_session import Frame
-from tests.metadata_tables import column_stats, in_metadata_table, on_disk, switch_on
+from tests.tables.metadata import column_stats, in_metadata_table, on_disk, switch_on
+from tests.tables.steps import compact, with_properties
 
 META = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
 
@@ -165,16 +166,7 @@ def create(path: Path, version: int, *, indexed: tuple[str, ...] | None, **prope
         table_version=version,
     )  # fmt: skip
     switch_on(table, "column_stats", indexed=indexed)
-    file = path / ".hoodie/hoodie.properties"
-    more = {"hudi_assets.query.grace": "0s", **properties}
-    file.write_text(file.read_text() + "".join(f"{key}={value}\n" for key, value in more.items()))
-    return HudiTable.open(str(path))
-
-
-def compact(table: HudiTable, session: Any, threshold: int) -> None:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
+    return with_properties(table, {"hudi_assets.query.grace": "0s", **properties})
 
 
 def own_timeline(table: HudiTable) -> OwnTimeline:

@@ -10,8 +10,8 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.model import Plan
 from tests.local_session import LocalSession
+from tests.tables.steps import compact
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("at", pa.string())])
 
@@ -52,8 +52,6 @@ def test_every_process_knows_of_it(tmp_path: Path, session: LocalSession) -> Non
     table = HudiTable.open(str(tmp_path / "t"))
     rows = [{"id": 1, "ts": 1_000, "at": ""}, {"id": 2, "ts": 9_000, "at": ""}]
     table.upsert(session, session.rows(rows, SCHEMA))
-    plan = table.plan_compaction(threshold=5_000)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, 5_000)
     shown = table.read_optimized(session).toArrow().to_pylist()
     assert [row["id"] for row in shown] == [1]

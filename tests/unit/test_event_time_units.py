@@ -12,7 +12,8 @@ from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.model.column_unit import Source
 from hudi_assets.engine.model.units import parse_time
 from tests.local_session import LocalSession
-from tests.others_table import leave_to_others, others
+from tests.tables.others import leave_to_others, others
+from tests.tables.steps import compact
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
 UNIT = "hudi_assets.event.time.unit"
@@ -23,13 +24,6 @@ SETTINGS = {"hudi_assets.writers": "stopped", "hudi_assets.data.latency": "1h"}
 
 def opened(path: Path, **settings: str) -> HudiTable:
     return HudiTable.open(str(path), settings={**SETTINGS, **settings})
-
-
-def compact(table: HudiTable, session: LocalSession) -> Plan:
-    plan = table.plan_compaction()
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
-    return plan
 
 
 # ------------------------------------------------------------------------------- told by the values

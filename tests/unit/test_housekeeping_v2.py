@@ -14,7 +14,7 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archive.v8 import HISTORY, archived_instants, read_manifest
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.local_session import LocalSession
-from tests.table_life import Life
+from tests.tables.life import Life
 
 FEW = {
     "hoodie.keep.min.commits": "3",

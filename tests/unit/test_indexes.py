@@ -12,11 +12,10 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.format.bloom import BloomSettings, serialized
-from hudi_assets.engine.model import CompactionResult, Plan
-from hudi_assets.engine.queries.query import read_task
-from tests import bloom_reference
 from tests.local_session import LocalSession
-from tests.other_index import compaction_as_insert, of_index, with_random_ids
+from tests.oracle import bloom as bloom_reference
+from tests.tables.other_index import compaction_as_insert, of_index, with_random_ids
+from tests.tables.steps import compact, rows_in
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
 FILTER, TYPE = "org.apache.hudi.bloomfilter", "hoodie_bloom_filter_type_code"
@@ -50,22 +49,12 @@ def day_of(key: str) -> str:
     return "ab"[len(key) % 2]
 
 
-def planned(table: HudiTable, threshold: int) -> Plan:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    return plan
-
-
-def compact(table: HudiTable, session: LocalSession, threshold: int) -> CompactionResult:
-    return table.execute_compaction(session, planned(table, threshold).instant)
-
-
 def snapshot(table: HudiTable) -> dict[str, tuple[int, int]]:
     return rows_of(table.snapshot_tasks())
 
 
 def rows_of(tasks: list[Any]) -> dict[str, tuple[int, int]]:
-    rows = [r for task in tasks for batch in read_task(task) for r in batch.to_pylist()]
+    rows = rows_in(tasks)
     assert len(rows) == len({r["id"] for r in rows}), "a key comes twice"
     return {r["id"]: (r["ts"], r["v"]) for r in rows}
 

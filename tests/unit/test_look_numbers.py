@@ -9,7 +9,7 @@ import pytest
 
 from hudi_assets.engine import status
 from tests.local_session import LocalSession
-from tests.table_life import Life
+from tests.tables.life import Life
 
 
 @pytest.mark.parametrize("version", [6, 9])

@@ -13,9 +13,9 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import CommitResult, Plan
-from hudi_assets.engine.queries.query import read_task
 from tests.local_session import LocalSession
-from tests.other_index import of_index, with_random_ids
+from tests.tables.other_index import of_index, with_random_ids
+from tests.tables.steps import rows_in
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
 NO_GROWTH = {"hoodie.parquet.small.file.limit": "0"}
@@ -42,7 +42,7 @@ def snapshot(table: HudiTable) -> list[tuple[str, int, int]]:
 
 
 def rows_of(tasks: list[Any]) -> list[tuple[str, int, int]]:
-    rows = [r for task in tasks for batch in read_task(task) for r in batch.to_pylist()]
+    rows = rows_in(tasks)
     return sorted((r["id"], r["ts"], r["v"]) for r in rows)
 
 

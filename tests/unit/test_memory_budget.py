@@ -13,11 +13,10 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.merging import passes
-from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.table.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
-from tests.crash.tables import at
 from tests.local_session import LocalSession
+from tests.tables.steps import at, compact
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64()), ("text", pa.string())])
 ROWS = 12_000
@@ -60,12 +59,6 @@ def make(path: Path, session: LocalSession, version: int, *, split: bool, block_
     gone = rows(1).select(["id"]).append_column("ts", pa.array([999_999] * len(rows(1)))).slice(0, 900)
     table.delete(session, session.frame(gone), clock_time=at(2_000_000))
     return table
-
-
-def compact(table: HudiTable, session: LocalSession, threshold: int) -> None:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
 
 
 def shown(table: HudiTable) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
-from hudi_assets.engine.model import Action, NothingToDo, Plan, State
+from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.table.metadata import compaction
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table, named, table_properties
@@ -18,7 +18,8 @@ from hudi_assets.engine.table.metadata.policy import switch_off, untrue_after
 from hudi_assets.engine.table.metadata.writer import MetadataTable
 from tests.crash.tables import SCHEMA, THRESHOLD, write
 from tests.crash.test_metadata_table import create
-from tests.metadata_tables import INDEX_DEFS, in_metadata_table, on_disk, switch_on
+from tests.tables.metadata import INDEX_DEFS, in_metadata_table, on_disk, switch_on
+from tests.tables.steps import compact
 
 FIRST, SECOND, THIRD = "20260101000000000", "20260101000001000", "20260101000002000"
 
@@ -154,9 +155,7 @@ def test_a_compaction_is_refused_only_where_it_matters(session: Any, table: Hudi
     with pytest.raises(UnsupportedTable, match="bloom_filters"):
         table.plan_compaction(threshold=THRESHOLD)
     file.write_text(text.replace("partitions=files", "partitions=files,record_index,partition_stats"))
-    plan = table.plan_compaction(threshold=THRESHOLD)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, THRESHOLD)
     assert in_metadata_table(table) == on_disk(table)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,9 @@ import pytest
 from hudi_assets.engine import HudiTable, Plan
 from hudi_assets.engine.errors import CorruptTable
 from tests.local_session import LocalSession
+from tests.tables.steps import at, compact
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 @pytest.fixture
@@ -34,9 +30,7 @@ def table(session: LocalSession, tmp_path: Path) -> HudiTable:
         data_latency="1s",
     )
     table.upsert(session, session.rows([{"id": 1, "ts": 1_000}], SCHEMA), clock_time=at(2_000))
-    plan = table.plan_compaction()
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session)
     table.upsert(session, session.rows([{"id": 2, "ts": 2_000}], SCHEMA), clock_time=at(4_000))
     return table
 

@@ -12,7 +12,7 @@ from hudi_assets.engine import HudiTable, NoPlan
 from hudi_assets.engine.model import Look
 from hudi_assets.engine.storage import LocalStorage
 from tests.local_session import LocalSession
-from tests.table_life import Life
+from tests.tables.life import Life
 
 
 def asked_singly(table: HudiTable) -> Look:

@@ -10,7 +10,7 @@ import pytest
 from hudi_assets.engine import PastCompaction, Plan
 from tests.local_session import LocalSession
 from tests.races.player import timeline_of
-from tests.table_life import Life
+from tests.tables.life import Life
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

@@ -15,12 +15,12 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, NoPlan, Plan
-from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms
 from hudi_assets.engine.transaction.publish import Publisher
 from tests.local_session import LocalSession
+from tests.tables.steps import rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
 LATER = {"requested", "inflight"}
@@ -74,7 +74,7 @@ class Table:
 
     def rows(self) -> dict[int, tuple[int, int]]:
         tasks = self.open().snapshot_tasks()
-        found = [(r["id"], (r["ts"], r["v"])) for t in tasks for b in read_task(t) for r in b.to_pylist()]
+        found = [(r["id"], (r["ts"], r["v"])) for r in rows_in(tasks)]
         assert len(found) == len(dict(found))
         return dict(found)
 

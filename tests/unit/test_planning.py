@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,14 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction import planning
 from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.event_time.lateness import LateLog
-from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, CompactionResult, NoPlan, Plan
-from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, NoPlan, Plan
 from hudi_assets.engine.transaction.lock import HeldLock
 from tests.local_session import LocalSession
+from tests.tables.steps import at, compact, rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
 STRATEGY, TRIGGER = "hoodie.compaction.strategy", "hoodie.compact.inline.trigger.strategy"
 DELTA_COMMITS = "hoodie.compact.inline.max.delta.commits"
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def make(path: Path, **options: Any) -> HudiTable:
@@ -52,18 +47,12 @@ def remove(table: HudiTable, session: LocalSession, clock: int, *rows: tuple[int
     return table.delete(session, frame, clock_time=at(clock))
 
 
-def compact(table: HudiTable, session: LocalSession, **how: Any) -> CompactionResult:
-    plan = table.plan_compaction(**how)
-    assert isinstance(plan, Plan), plan
-    return table.execute_compaction(session, plan.instant)
-
-
 def opened(table: HudiTable, settings: dict[str, str]) -> HudiTable:
     return HudiTable.open(table.path, settings=settings)
 
 
 def snapshot(table: HudiTable) -> list[tuple[int, int, int]]:
-    rows = [r for task in table.snapshot_tasks() for batch in read_task(task) for r in batch.to_pylist()]
+    rows = rows_in(table.snapshot_tasks())
     return sorted((r["id"], r["ts"], r["v"]) for r in rows)
 
 

@@ -16,7 +16,7 @@ from hudi_assets.engine.profile import sample
 from hudi_assets.engine.profile.columns import Asked, choose
 from hudi_assets.engine.profile.sample import SampledFile
 from tests.local_session import LocalSession
-from tests.others_table import leave_to_others
+from tests.tables.others import leave_to_others
 
 NOW_S = int(time.time())
 INSTANT = "20240501120000000"

@@ -19,6 +19,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encod
 from hudi_assets.engine.model import Operation, Plan
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
 from tests.local_session import LocalSession
+from tests.tables.steps import compact
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])
 
@@ -121,9 +122,7 @@ def test_log_blocks_of_other_kinds(table: HudiTable, session: LocalSession, chan
 def test_base_files_of_other_kinds(
     table: HudiTable, session: LocalSession, change: Callable[[pa.Table], pa.Table], words: str
 ) -> None:
-    plan = table.plan_compaction(threshold=1)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, 1)
     base = min(Path(table.path).glob("*.parquet"))
     whole = base.stat().st_size
     # As long as the commit says, so that it is not refused for being short.

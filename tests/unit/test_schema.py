@@ -15,17 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.spark.session import nullable
 from tests.local_session import LocalSession
-from tests.schemas import EVOLUTIONS, TYPES, Evolution
+from tests.tables.schemas import EVOLUTIONS, TYPES, Evolution
+from tests.tables.steps import at, compact
 
 FORMATS = ("parquet", "avro")
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def table_schema(kind: pa.DataType | None) -> pa.Schema:
@@ -54,12 +51,6 @@ def column(rows: pa.Table, name: str = "c") -> dict[str, str]:
 
 def texts(values: Mapping[str, Any], kind: pa.DataType) -> dict[str, str]:
     return dict(zip(values, map(repr, pa.array(list(values.values()), kind).to_pylist()), strict=True))
-
-
-def compact(table: HudiTable, session: LocalSession, threshold: int) -> None:
-    plan = table.plan_compaction(threshold=threshold)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
 
 
 def numbered(prefix: str, values: Iterable[Any]) -> dict[str, Any]:

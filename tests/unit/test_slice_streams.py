@@ -14,10 +14,10 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.format.avro.codec import chosen_records, decode_records, encode_records
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.merging.merge import Rows
-from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task, slice_reader
 from hudi_assets.engine.table.slices.streams import StoredSlice
 from tests.local_session import LocalSession
+from tests.tables.steps import compact
 
 SCHEMA = pa.schema(
     [
@@ -109,9 +109,7 @@ def test_a_compaction_changes_no_row_of_the_snapshot(table: HudiTable, session: 
         return pa.Table.from_batches(batches).drop_columns(["_hoodie_file_name"]).sort_by("id")
 
     before = shown()
-    plan = table.plan_compaction(data_latency="0s")
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, data_latency="0s")
     assert table.state().view.latest[0].log_files == ()
     assert shown().equals(before)
     base = table.state().view.latest[0].base_file

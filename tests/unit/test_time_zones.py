@@ -45,7 +45,7 @@ from hudi_assets.engine.timeline.writers_zone.evidence import (
 from hudi_assets.engine.timeline.zone import zone_of
 from hudi_assets.engine.transaction.publish import system_now_ms
 from tests.local_session import LocalSession
-from tests.table_life import SCHEMA
+from tests.tables.life import SCHEMA
 
 LOS_ANGELES, KOLKATA = "America/Los_Angeles", "Asia/Kolkata"
 ZONES = ("UTC", LOS_ANGELES, KOLKATA, "Europe/Berlin", "America/New_York", "Pacific/Auckland", "Australia/Lord_Howe")

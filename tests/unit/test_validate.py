@@ -15,8 +15,9 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.timeline.rollback_metadata import decode_rollback_plan, encode_rollback_plan
-from tests.crash.tables import carried_by, new_table, planned, snapshot, with_properties, write, write_batches
+from tests.crash.tables import carried_by, new_table, planned, snapshot, write, write_batches
 from tests.races.player import timeline_of
+from tests.tables.steps import with_properties
 
 BOTH = pytest.mark.parametrize("path", [6, 9], indirect=True)
 
