@@ -16,6 +16,7 @@ from dagster import (
     AssetCheckKey,
     AssetCheckResult,
     AssetCheckSeverity,
+    AssetMaterialization,
     AssetObservation,
     DagsterInstance,
 )
@@ -217,7 +218,8 @@ def report_failure(instance: DagsterInstance, table: TableAssets, problem: Excep
     report_now(instance, evaluations(instance, table, found, wall_ms, run_at_work=False))
 
 
-def report_now(instance: DagsterInstance, events: Iterable[AssetCheckEvaluation]) -> None:
+def report_now(instance: DagsterInstance, events: Iterable[AssetCheckEvaluation | AssetMaterialization]) -> None:
+    """What a tick that is about to fail has to say."""
     for event in events:
         instance.report_runless_asset_event(event)
 

@@ -180,9 +180,15 @@ def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
     except Conflict as conflict:
         # Another process is just changing what was read.
         return SensorResult(skip_reason=str(conflict))
+    except _AlreadyReportedError as told:
+        raise told.__cause__ or told from None
     except Exception as problem:
         report_failure(context.instance, table, problem, wall_ms())
         raise
+
+
+class _AlreadyReportedError(Exception):
+    """The tick fails by its cause, but the table could be looked at: its checks say what they saw."""
 
 
 def _tick(context: Tick, table: TableAssets) -> SensorResult:
@@ -213,8 +219,8 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
             why = "; ".join([decision.why, *says.values()])
     checks = evaluations(instance, table, results(table, hudi, seen, says), now, run_at_work=running is not None)
     if problem is not None and running is None and not isinstance(problem, Conflict):
-        report_now(instance, checks)
-        raise problem
+        report_now(instance, [*published, *checks])
+        raise _AlreadyReportedError from problem
     why = str(problem) if problem is not None and running is None else why
     seen_before = Reported.of(context.cursor)
     observed, reported = observations(table, seen, seen_before, now, says=says, before_run=request is not None)

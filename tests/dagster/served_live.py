@@ -1,6 +1,7 @@
-"""What a code server of Dagster serves to a real daemon in test_daemon.py: two live tables that others write.
+"""What a code server of Dagster serves to a real daemon in test_daemon.py: live tables that others write.
 
 `events`: nothing is due; its sensor ticks every second. `still`: its sensor is off, so nobody publishes its freshness.
+`DAEMON_TABLES`: how many more there are like `events` (0).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dagster.components import build_defs_for_component
 
 from hudi_assets.components import HudiTableComponent
 from tests.dagster.alerts import documented
+from tests.dagster.ticking import MORE
 
 
 def block(name: str, **fields: Any) -> Definitions:
@@ -19,9 +21,14 @@ def block(name: str, **fields: Any) -> Definitions:
     return build_defs_for_component(HudiTableComponent.model_validate(given | fields))
 
 
+_TICKING: dict[str, Any] = {
+    "compact_every": "30m",
+    "freshness_slo": "1h",
+    "sensor": {"minimum_interval_seconds": 1},
+}
 _alerts = documented()
 defs = Definitions.merge(
-    block("events", compact_every="30m", freshness_slo="1h", sensor={"minimum_interval_seconds": 1}),
+    *[block(name, **_TICKING) for name in ("events", *MORE)],
     block("still", compact_every="10s", freshness_slo="61s", sensor={"minimum_interval_seconds": 1, "running": False}),
     Definitions(sensors=[_alerts["check_alerts"], _alerts["run_alerts"]], executor=in_process_executor),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dagster import AssetCheckSeverity, AssetKey, AssetMaterialization, AssetObservation
+from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetMaterialization, AssetObservation
 
 from hudi_assets import looks
 from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, iso
@@ -193,6 +193,27 @@ def test_a_write_that_hangs_breaks_the_slo_and_one_that_ends_mends_it(sensor: Se
     assert sensor.check(SLO) is True
 
 
+@pytest.mark.parametrize("stuck", ["clustering", "runs"])
+def test_what_holds_compactions_back_does_not_hide_that_the_slo_breaks(sensor: Sensor, stuck: str) -> None:
+    """A clustering of others that is pending, or Spark that is broken: the records stay in the log files."""
+    table = live(sensor.platform)
+    write(table, 3, minutes_ago=70)
+    if stuck == "clustering":
+        instant = format_instant(int(datetime.now(UTC).timestamp() * 1000), "UTC")
+        for state in ("requested", "inflight"):
+            (sensor.platform.path / ".hoodie" / f"{instant}.replacecommit.{state}").write_text("")
+        sensor.tick()
+        assert instant in sensor.skip
+    else:
+        for _ in range(3):
+            sensor.tick()
+            sensor.ended(sensor.last.run_requests[0], well=False)
+        sensor.tick()
+        assert "3 runs in a row came to nothing" in sensor.skip
+    assert sensor.check(SLO) is False
+    assert "behind the clock, allowed are 1 h" in str(sensor.evaluation(SLO).description)  # type: ignore[union-attr]
+
+
 def test_a_run_at_work_keeps_no_table_from_being_seen(sensor: Sensor) -> None:
     live(sensor.platform)
     sensor.tick()
@@ -225,6 +246,21 @@ def test_what_keeps_from_planning_keeps_from_no_report(
     assert found is not None
     assert not found.passed
     assert "behind the clock" in str(found.description)
+
+
+def test_a_refusal_says_nothing_of_the_freshness(sensor: Sensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(sensor.platform)
+
+    def refuse(_: HudiTable) -> None:
+        raise InvalidInput("say who writes")
+
+    monkeypatch.setattr(HudiTable, "look", refuse)
+    for _ in range(3):
+        with pytest.raises(InvalidInput, match="say who writes"):
+            sensor.tick()
+    assert sensor.check(SLO) is True
+    key = AssetCheckKey(AssetKey(["events", "freshness"]), SLO)
+    assert len(sensor.instance.event_log_storage.get_asset_check_execution_history(key, limit=10)) == 1
 
 
 def test_a_table_that_cannot_be_read_breaks_the_slo_once(sensor: Sensor, clock: Clock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,9 @@ from dagster import (
 )
 
 from tests.dagster.conftest import Platform
+
+# Tables beside those of the test with a real daemon.
+MORE = [f"more{number}" for number in range(int(os.environ.get("DAEMON_TABLES", "0")))]
 
 
 @dataclass
