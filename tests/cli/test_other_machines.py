@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_assets.engine import EnvironmentProblem, machine_problem
+from hudi_assets.engine import EnvironmentProblem
+from hudi_assets.engine.errors import machine_problem
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, SPLIT, Answer, contents
 
