@@ -75,10 +75,10 @@ class World:
 
     def compact_elsewhere(self) -> None:
         """By us, on another machine: nobody publishes."""
-        self.table.compact(self.session)  # type: ignore[arg-type]
+        self.table.compact(self.session)
 
     def compact_in_part(self) -> None:
-        self.table.compact(self.session, threshold=self.chance.randint(1, self.hour) * HOUR)  # type: ignore[arg-type]
+        self.table.compact(self.session, threshold=self.chance.randint(1, self.hour) * HOUR)
 
     def run_of_dagster(self) -> None:
         self.platform.run("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
@@ -156,7 +156,7 @@ class World:
 
     def read(self, reader: Reader) -> None:
         theirs = sorted((r["id"], r["at"]) for r in reader.rows(f"SELECT id, at FROM {self.name}_ro"))
-        ours = sorted((r["id"], r["at"]) for r in self.table.read_optimized(self.session).rows())  # type: ignore
+        ours = sorted((r["id"], r["at"]) for r in self.table.read_optimized(self.session).rows())
         assert theirs == ours, self.done
 
 

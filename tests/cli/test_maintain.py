@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import HudiTable, Plan
+from hudi_assets.engine.model import Action
 from tests.cli.conftest import (
     DONE,
     FAILED,
@@ -275,7 +276,7 @@ def test_cleaned_history_is_refused_before_spark_starts(run: Run, aged: Aged) ->
 
 @pytest.mark.spark
 def test_read_the_past(spark: SparkSession, run: Run, table: Path, tmp_path: Path) -> None:
-    first, second = HudiTable.open(str(table)).state().timeline.completed("deltacommit")  # type: ignore[arg-type]
+    first, second = HudiTable.open(str(table)).state().timeline.completed(Action.DELTA_COMMIT)
     queries = {
         ("time_travel", "--as-of", first.timestamp): [f"k{n}" for n in range(20)],
         ("incremental", "--begin", first.timestamp): [f"k{n}" for n in range(10, 30)],

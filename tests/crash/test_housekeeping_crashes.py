@@ -10,7 +10,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
-from hudi_assets.engine.model import NothingToDo
+from hudi_assets.engine.model import Action, NothingToDo
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.faulty import faults
@@ -74,7 +74,7 @@ def test_clean(path: Path, tmp_path: Path) -> None:
     result = table.clean(dry_run=True)
     assert isinstance(result, CleanResult)
     assert result.earliest_retained is not None
-    instants = [i.timestamp for i in table.state().timeline.completed("deltacommit", "commit")]  # type: ignore[arg-type]
+    instants = [i.timestamp for i in table.state().timeline.completed(Action.DELTA_COMMIT, Action.COMMIT)]
     kept = [i for i in instants if i >= result.earliest_retained]
     before = answers(table, kept)
     expected = data_files(path) - {name.rsplit("/", 1)[-1] for name in result.deleted}
@@ -112,7 +112,7 @@ def test_delete_savepoint(path: Path, tmp_path: Path) -> None:
     for copy, where in faults(path, tmp_path, lambda t: t.delete_savepoint(instant)):
         table = HudiTable.open(str(copy))
         if table.savepoints():
-            assert table.state().timeline.pending("savepoint") == (), where  # type: ignore[arg-type]
+            assert table.state().timeline.pending(Action.SAVEPOINT) == (), where
             table.delete_savepoint(instant)
         assert [n for n in settled(copy) if "savepoint" in n] == [], where
 

@@ -13,7 +13,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
-from hudi_assets.engine.model import NothingToDo, Plan
+from hudi_assets.engine.model import Action, NothingToDo, Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archive.v6 import archive_files, decode_archive
 from hudi_assets.engine.transaction.clean import CleanResult
@@ -229,7 +229,7 @@ def test_hudi_reads_and_goes_on_after_ours(
 
 
 def _writes(table: HudiTable) -> list[str]:
-    return [i.timestamp for i in table.state().timeline.completed("commit", "deltacommit")]  # type: ignore[arg-type]
+    return [i.timestamp for i in table.state().timeline.completed(Action.COMMIT, Action.DELTA_COMMIT)]
 
 
 def test_hudi_finishes_our_pending_clean(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
@@ -374,7 +374,7 @@ def test_hudis_archiver_cannot_pass_links_without_a_plan(tale: Tale, hudi_0_15: 
     with pytest.raises(Crash):
         HudiTable(storage, tale.table.config).plan_compaction(threshold=tale.number * 1_000 - 1)
     links = {name for name in data_files(tale.path) if ".log." in name}
-    [guard] = [i.timestamp for i in tale.table.state().timeline.pending("compaction")]  # type: ignore[arg-type]
+    [guard] = [i.timestamp for i in tale.table.state().timeline.pending(Action.COMPACTION)]
     orphans = {name for name in links if name.split("_")[1][:17] > guard}
     assert orphans
     options = hudi_options(name="t") | {

@@ -9,6 +9,7 @@ import pytest
 
 from hudi_assets.engine.actions.archiving.metadata_table import archive_metadata_table
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model import Action
 from hudi_assets.engine.storage import LocalStorage, Storage
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline
 from tests.crash.faulty import Crash, DyingStorage
@@ -83,7 +84,7 @@ def test_a_crash(life: Life, tmp_path: Path) -> None:
 def test_what_holds_it(life: Life) -> None:
     life.turns(8)
     layout, storage = life.table.state().layout, LocalStorage(str(life.path))
-    first = own(life).completed("deltacommit")[0].timestamp  # type: ignore[arg-type]
+    first = own(life).completed(Action.DELTA_COMMIT)[0].timestamp
     for start in (None, first):
         assert archive_metadata_table(storage, layout, METADATA, data_start=start, timezone="UTC") == ()
     many = METADATA | {"hoodie.metadata.keep.max.commits": "1000"}
