@@ -118,10 +118,10 @@ class Life:
         return plan
 
     def executes(self, plan: Plan) -> None:
-        self.ours().execute_compaction(self.session, plan.instant)  # type: ignore[arg-type]
+        self.ours().execute_compaction(self.session, plan.instant)
 
     def upserts(self, number: int) -> None:
-        instant = self.ours().upsert(self.session, self.session.frame(_rows(number))).instant  # type: ignore[arg-type]
+        instant = self.ours().upsert(self.session, self.session.frame(_rows(number))).instant
         assert instant is not None
         self.commits.append((instant, number))
 
@@ -129,9 +129,9 @@ class Life:
         """Every answer of Hudi's and ours is right, and so is what we promise."""
         assert self.wrong() == {}, step
         table = self.ours()
-        assert _by_key(table.snapshot(self.session).toArrow()) == self.rows(), step  # type: ignore[arg-type]
+        assert _by_key(table.snapshot(self.session).toArrow()) == self.rows(), step
         compacted = _by_key(self.second.read(self.path, "read_optimized"))
-        assert _by_key(table.read_optimized(self.session).toArrow()) == compacted, step  # type: ignore[arg-type]
+        assert _by_key(table.read_optimized(self.session).toArrow()) == compacted, step
         promised = table.freshness(data_latency="1s").freshness
         assert promised is not None, step
         for key, number in self._rows_up_to(promised).items():

@@ -106,7 +106,7 @@ def test_the_freshness_becomes_a_property_of_hudis_synced_tables(
         DATA_LATENCY: "1h",
     }
     table = HudiTable.open(str(path), settings=settings)
-    table.compact(session)  # type: ignore[arg-type]
+    table.compact(session)
     arguments = ["publish", str(path), "--metastore", metastore, "--synced", "--json"]
     for key, value in settings.items():
         arguments += ["--set", f"{key}={value}"]
@@ -139,8 +139,8 @@ def test_own_views_stand_in_it_too(tmp_path: Path, metastore: str, session: Loca
     )
     # More files than Hive's own schema for Derby takes: PostgreSQL's has no such limit.
     rows = [{"id": str(n), "ts": n, "text": "x", "part": f"{n:0100d}"} for n in range(400)]
-    table.upsert(session, session.rows(rows, _SCHEMA))  # type: ignore[arg-type]
-    table.compact(session, threshold=1000)  # type: ignore[arg-type]
+    table.upsert(session, session.rows(rows, _SCHEMA))
+    table.compact(session, threshold=1000)
     place = Place(metastore, Names("default", "own_ro", "own_rt"))
     place.publish(table)
     properties = place.publish(table)
