@@ -57,7 +57,7 @@ sql: setup
 # WORKERS processes, a file in one of them, in the order of the folders: the many small files come last and even out.
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
-SPARKS := tests/spark tests/dagster tests/cli
+SPARKS := tests/spark tests/dagster tests/catalog tests/cli
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # What .ci/run has a step of its own for.
