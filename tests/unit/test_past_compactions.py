@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,17 @@ def test_a_plan_is_pending_since_its_file_was_written(version: int, session: Loc
     assert again.pending_since_ms == since
     assert again.stats.pending == (plan.instant,)
     assert again.last_compaction is None
+
+
+def test_bytes_of_log_files_are_those_of_the_files(session: LocalSession, tmp_path: Path) -> None:
+    life = Life(tmp_path / "t", session)
+    life.upsert()
+    logs = {path: path.stat().st_size for path in life.path.glob("p=*/.*.log.*")}
+    instant = life.compact()
+    commit = timeline_of(life.path) / f"{instant}.commit"
+    told, wrong = commit.read_text(), '"totalLogSizeCompacted":1'
+    commit.write_text(re.sub(r'"totalLogSizeCompacted":\d+', wrong, told))  # as Hudi 1.2.0 states something else
+    assert life.table.past_compactions()[0].log_bytes == sum(logs.values())
+    for path in logs:
+        path.unlink()
+    assert life.table.past_compactions()[0].log_bytes == sum(logs.values())  # from the commit that wrote them

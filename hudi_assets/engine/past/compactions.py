@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
-from hudi_assets.engine.model import Action, BaseFile, Instant, PastCompaction, Plan, State, TableMetrics
+from hudi_assets.engine.model import Action, Instant, PastCompaction, Plan, State, TableMetrics
 from hudi_assets.engine.status import stats_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
@@ -33,6 +33,7 @@ def _past_compaction(state: TableState, instant: Instant) -> PastCompaction:
     threshold = commit.threshold
     if threshold is None and plan is not None:  # Apache Hudi may have executed our plan
         threshold = plan.claims
+    stated = sum(stat.log_bytes_compacted for stat in written)
     return PastCompaction(
         instant=instant.timestamp,
         threshold=threshold,
@@ -40,7 +41,7 @@ def _past_compaction(state: TableState, instant: Instant) -> PastCompaction:
         duration_ms=_duration_ms(state, instant),
         file_groups=len(written),
         log_files=sum(stat.logs_compacted for stat in written),
-        log_bytes=sum(stat.log_bytes_compacted for stat in written),
+        log_bytes=stated if (merged := _logs_read(state, plan)) is None else merged,
         base_bytes=_base_read(state, plan),
         bytes_written=sum(stat.size for stat in written),
         rows=sum(stat.num_writes for stat in written),
@@ -74,26 +75,30 @@ def _written_ms(state: TableState, timestamp: str, stage: State) -> int | None:
 
 def _base_read(state: TableState, plan: Plan | None) -> int | None:
     """The bytes of the base files that a plan names; None where the size of one is forgotten."""
-    if plan is None:
-        return None
-    wanted = {op.base_file.rsplit("/", 1)[-1] for op in plan.operations if op.base_file}
+    return None if plan is None else _size_of(state, {_name(op.base_file) for op in plan.operations if op.base_file})
+
+
+def _logs_read(state: TableState, plan: Plan | None) -> int | None:
+    """The same of its log files. Write stats of Hudi 1.2.0 have another number as `totalLogSizeCompacted`."""
+    return None if plan is None else _size_of(state, {_name(log) for op in plan.operations for log in op.log_files})
+
+
+def _size_of(state: TableState, names: Set[str]) -> int | None:
     known = state.derive(_sizes_there)
-    if not known.keys() >= wanted:
+    if not known.keys() >= names:
         known = {**known, **state.derive(_sizes_stated)}
-    return sum(known[name] for name in wanted) if known.keys() >= wanted else None
+    return sum(known[name] for name in names) if known.keys() >= names else None
 
 
 def _sizes_there(state: TableState) -> Mapping[str, int]:
-    """Name → size of the base files that are there."""
-    files = (file for files in state.data_files.values() for file in files)
-    return {file.name: file.size for file in files if isinstance(file, BaseFile)}
+    """Name → size of the base and log files that are there."""
+    return {_name(path): size for path, size in state.sizes.items()}
 
 
 def _sizes_stated(state: TableState) -> Mapping[str, int]:
-    """Name → size of the base files that commits of the active timeline name."""
-    return {
-        stat.path.rsplit("/", 1)[-1]: stat.size
-        for instant in state.timeline.completed(*WRITES)
-        for stat in state.commit(instant).stats
-        if stat.log_version is None
-    }
+    """Name → size of the files that commits of the active timeline name."""
+    return {_name(stat.path): stat.size for i in state.timeline.completed(*WRITES) for stat in state.commit(i).stats}
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
