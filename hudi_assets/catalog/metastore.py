@@ -214,7 +214,7 @@ class Metastore:
 
 
 def serve(store: Metastore) -> int:
-    """Run the server until it has had no user for `_GRACE` seconds. Exit code of the process."""
+    """Run the server until it has had no user for `_GRACE` seconds, or `stop` was called. Exit code of the process."""
     if not store.database.exists():
         _create_schema(store)
     server = _launch(store, int(store.port_file.read_text()))
@@ -228,7 +228,7 @@ def serve(store: Metastore) -> int:
                 return 0
             if store.has_users():
                 last_used = time.monotonic()
-            elif time.monotonic() - last_used >= _GRACE:
+            elif time.monotonic() - last_used >= _GRACE or not store.users.exists():  # `stop` removes it
                 with store.lock():
                     if not store.has_users():
                         return 0
