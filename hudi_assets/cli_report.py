@@ -30,6 +30,6 @@ def report(
             "The report's pictures need matplotlib.", hint="Install the extra: pip install 'hudi-assets[report]'."
         ) from error
     table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
-    page = Page.of(table, slo_ms(slo, "--slo")).html()
+    page = Page(table, slo_ms(slo, "--slo")).html()
     out.write_text(page, "utf-8")
     print_text(f"The report on {table.config.name} is in {out}.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -38,18 +41,26 @@ footer { color: #55626f; font-size: .85rem; margin-top: 1.5rem; }
 
 @dataclass(frozen=True)
 class Page:
-    """What the page tells, looked up once."""
+    """What the page tells, looked up once, in the section that asks first: what cannot be read costs only these."""
 
     table: HudiTable
-    metrics: TableMetrics
-    past: Sequence[PastFreshness]
-    compactions: Sequence[PastCompaction]
-    lateness: Sequence[tuple[int, int]]
     slo_ms: int | None
 
-    @classmethod
-    def of(cls, table: HudiTable, slo_ms: int | None) -> Page:
-        return cls(table, table.metrics(), table.past_freshness(), table.past_compactions(), table.lateness(), slo_ms)
+    @cached_property
+    def metrics(self) -> TableMetrics:
+        return self.table.metrics()
+
+    @cached_property
+    def past(self) -> Sequence[PastFreshness]:
+        return self.table.past_freshness()
+
+    @cached_property
+    def compactions(self) -> Sequence[PastCompaction]:
+        return self.table.past_compactions()
+
+    @cached_property
+    def lateness(self) -> Sequence[tuple[int, int]]:
+        return self.table.lateness()
 
     @property
     def lag_ms(self) -> int | None:
@@ -58,9 +69,8 @@ class Page:
 
     def html(self) -> str:
         name = escape(self.table.config.name)
-        stats = self.metrics.stats
-        path = f"{escape(self.table.path)}, table version {stats.table_version}"
-        looked = f"Looked at {_minute(self.metrics.read_at_ms)} UTC, made by hudi-assets report."
+        path = f"{escape(self.table.path)}, table version {self.table.config.table_version}"
+        looked = f"Looked at {_minute(int(time.time() * 1000))} UTC, made by hudi-assets report."
         body = "\n".join(self._sections())
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -71,7 +81,7 @@ class Page:
         )
 
     def _sections(self) -> Iterator[str]:
-        yield f"<section>{self._promise()}<ul>{''.join(f'<li>{fact}</li>' for fact in self._facts())}</ul></section>"
+        yield f"<section>{_told(self._first)}</section>"
         yield _section(
             "How far the freshness was behind",
             "It grows with the clock and falls with each compaction. A gap: no freshness was known. By today's data "
@@ -98,6 +108,9 @@ class Page:
         )
 
     # -- in words ---------------------------------------------------------------------------------
+
+    def _first(self) -> str:
+        return f"{self._promise()}<ul>{''.join(f'<li>{fact}</li>' for fact in self._facts())}</ul>"
 
     def _promise(self) -> str:
         promise = self.metrics.stats.freshness
@@ -132,7 +145,8 @@ class Page:
             begun = ", ".join(stats.inflight_writes)
             yield f"{_many(len(stats.inflight_writes), 'write')} began and did not end: {begun}."
         yield self._last()
-        yield from self._late_in_words()
+        with suppress(HudiAssetsError):  # the section on lateness says why
+            yield from self._late_in_words()
 
     def _since(self) -> str:
         since = self.metrics.pending_since_ms
@@ -202,16 +216,18 @@ class Page:
 
 
 def _section(title: str, words: str, made: Callable[[], str | Figure]) -> str:
-    """What cannot be told is said in words: the rest of the page stands."""
+    return f"<section><h2>{title}</h2><p>{words}</p>{_told(made)}</section>"
+
+
+def _told(made: Callable[[], str | Figure]) -> str:
+    """What cannot be told, or drawn, is said in words: the rest of the page stands."""
     try:
         found = made()
-    except HudiAssetsError as problem:
-        found = f"<p>This cannot be told: {escape(str(problem))}</p>"
-    if not isinstance(found, str):
-        found = _drawn(found)
-    elif not found.startswith("<"):
-        found = f"<p>{escape(found)}</p>"
-    return f"<section><h2>{title}</h2><p>{words}</p>{found}</section>"
+        if not isinstance(found, str):
+            return _drawn(found)
+    except (HudiAssetsError, ValueError, ArithmeticError) as problem:
+        return f"<p>This cannot be told: {escape(str(problem))}</p>"
+    return found if found.startswith("<") else f"<p>{escape(found)}</p>"
 
 
 def _drawn(figure: Figure) -> str:

@@ -168,7 +168,7 @@ def _draw_bars(axes: Axes, bars: Sequence[LogBar]) -> None:
 
 
 def _label(axes: Axes, bars: Sequence[LogBar], threshold: int | None, title: str, *, unknown: int) -> None:
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)
     _time_axis(axes)
     _mark_partitions(axes, bars)
     compacted = sum(bar.compacted for bar in bars)
@@ -205,7 +205,7 @@ def _mark_partitions(axes: Axes, bars: Sequence[LogBar]) -> None:
         if i < len(bars):
             axes.axhline(i - 0.5, color="#888888", linewidth=0.6)
         first = i
-    axes.set_yticks(centres, names, fontsize=8)
+    axes.set_yticks(centres, names, fontsize=8, parse_math=False)  # a name may have two dollar signs
     axes.tick_params(axis="y", length=0)
 
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -28,6 +28,10 @@ _NO_SUCH_OBJECT = 2
 _ALREADY_EXISTS = 1
 # What a server says whose parameter is not the expected one (HIVE-26882).
 _MODIFIED = "has been modified"
+# Of a descriptor of storage.
+_LOCATION = 2
+# A call that changes nothing, so that another server of the same metastore may be asked instead.
+_QUESTION = "get_table_req"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class Entry:
         return self.table.texts(PARAMETERS)
 
     @property
+    def location(self) -> str | None:
+        """Where the data lies, as the metastore has it; of a view None."""
+        return self.table.struct(STORAGE).text(_LOCATION) if STORAGE in self.table.fields else None
+
+    @property
     def text(self) -> str | None:
         """Of a view."""
         return self.table.text(EXPANDED_TEXT)
@@ -54,17 +63,30 @@ class Entry:
         return Entry(Struct(self.table.fields | fields))
 
 
-class Connection:
-    """To one metastore. Use `connect`."""
+class Address(NamedTuple):
+    """Of one server."""
 
-    def __init__(self, protocol: TBinaryProtocol, uri: str) -> None:
-        self._protocol = protocol
-        self._uri = uri
+    uri: str
+    host: str
+    port: int
+
+
+class Connection:
+    """To one metastore, which may have several servers. Use `connect`."""
+
+    def __init__(self, servers: Sequence[Address], timeout_ms: int) -> None:
+        self._left = list(servers)
+        self._timeout_ms = timeout_ms
+        self._answered = False
+        self._open()
+
+    def close(self) -> None:
+        self._transport.close()
 
     def entry(self, database: str, name: str) -> Entry | None:
         """None where there is no such table or view."""
         wanted = structure({1: text(database), 2: text(name)})
-        answer = self._call("get_table_req", {1: wanted}, f"{database}.{name}")
+        answer = self._call(_QUESTION, {1: wanted})
         if _NO_SUCH_OBJECT in answer.result.fields:
             return None
         self._check(answer, f"{database}.{name}")
@@ -80,27 +102,51 @@ class Connection:
         if expected is not None:
             context |= {"expected_parameter_key": expected[0], "expected_parameter_value": expected[1]}
         arguments = {1: text(database), 2: text(name), 3: Value(12, entry.table), 4: structure({1: texts(context)})}
-        answer = self._call("alter_table_with_environment_context", arguments, f"{database}.{name}")
+        answer = self._call("alter_table_with_environment_context", arguments)
         self._check(answer, f"{database}.{name}")
 
     def create(self, database: str, name: str, entry: Entry) -> None:
         """Raises `Conflict` where somebody made it meanwhile."""
-        answer = self._call("create_table", {1: Value(12, entry.table)}, f"{database}.{name}")
+        answer = self._call("create_table", {1: Value(12, entry.table)})
         if _ALREADY_EXISTS in answer.result.fields:
             raise Conflict("Somebody else has just made this entry.", where=f"{self._uri} {database}.{name}")
         self._check(answer, f"{database}.{name}")
 
     def drop(self, database: str, name: str) -> None:
         """Take an entry out, and no data with it; one that is not there is no error."""
-        answer = self._call("drop_table", {1: text(database), 2: text(name), 3: Value(2, False)}, f"{database}.{name}")
+        answer = self._call("drop_table", {1: text(database), 2: text(name), 3: Value(2, False)})
         if 1 not in answer.result.fields:
             self._check(answer, f"{database}.{name}")
 
-    def _call(self, method: str, arguments: dict[int, Value], what: str) -> Answer:
-        try:
-            return call(self._protocol, method, arguments)
-        except (TException, OSError, EOFError) as error:
-            raise _unreachable(self._uri, error) from error
+    def _open(self) -> None:
+        """To the next server that accepts a connection."""
+        while True:
+            server = self._left.pop(0)
+            socket = TSocket.TSocket(server.host, server.port)
+            socket.setTimeout(self._timeout_ms)
+            self._uri, self._transport = server.uri, TTransport.TBufferedTransport(socket)
+            try:
+                self._transport.open()
+            except (TException, OSError) as error:
+                if not self._left:
+                    raise _unreachable(server.uri, error) from error
+            else:
+                self._protocol = TBinaryProtocol(self._transport)
+                return
+
+    def _call(self, method: str, arguments: dict[int, Value]) -> Answer:
+        """A server that accepts the connection and does not answer the first question is left for the next one."""
+        while True:
+            try:
+                answer = call(self._protocol, method, arguments)
+            except (TException, OSError, EOFError) as error:
+                if self._answered or method != _QUESTION or not self._left:
+                    raise _unreachable(self._uri, error) from error
+                self.close()
+                self._open()
+            else:
+                self._answered = True
+                return answer
 
     def _check(self, answer: Answer, what: str) -> None:
         """Raise what the server declared."""
@@ -121,32 +167,28 @@ def connect(uri: str, *, timeout_ms: int = _TIMEOUT_MS) -> Iterator[Connection]:
 
     Raises `EnvironmentProblem` where none answers. Kerberos (hive.metastore.sasl.enabled) is not spoken.
     """
-    problem: EnvironmentProblem | None = None
-    for one in uri.split(","):
-        socket = _socket(one.strip())
-        socket.setTimeout(timeout_ms)
-        transport = TTransport.TBufferedTransport(socket)
-        try:
-            transport.open()
-        except (TException, OSError) as error:
-            problem = _unreachable(one, error)
-            continue
-        try:
-            yield Connection(TBinaryProtocol(transport), one)
-        finally:
-            transport.close()
-        return
-    raise problem or InvalidInput("No metastore is named.", hint="Give thrift://host:port.")
+    servers = [_address(one.strip()) for one in uri.split(",") if one.strip()]
+    if not servers:
+        raise InvalidInput("No metastore is named.", hint="Give thrift://host:port.")
+    connection = Connection(servers, timeout_ms)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
-def _socket(uri: str) -> Any:
-    parts = urlsplit(uri)
-    if parts.scheme != "thrift" or not parts.hostname:
+def _address(uri: str) -> Address:
+    try:
+        parts = urlsplit(uri)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{uri!r} is no Hive metastore: {error}.", hint="Give thrift://host:port.") from error
+    if scheme != "thrift" or not host:
         raise InvalidInput(
             f"{uri!r} is no Hive metastore.",
             hint="Give thrift://host:port. AWS Glue and metastores over HTTP are not spoken.",
         )
-    return TSocket.TSocket(parts.hostname, parts.port or _PORT)
+    return Address(uri, host, port or _PORT)
 
 
 def _unreachable(uri: str, error: Exception) -> EnvironmentProblem:

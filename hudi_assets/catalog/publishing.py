@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,7 @@ from hudi_assets.catalog.thrift_values import texts
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ATTEMPTS = 5
 # For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
 _QUICK_MS = 5_000
@@ -66,45 +68,72 @@ def published(uri: str, names: Names) -> Mapping[str, str] | None:
     return found.parameters if found is not None and PATH in found.parameters else None
 
 
-def remove(uri: str, names: Names) -> None:
-    """Take a table's own views out of the catalog; what is not there is no error."""
-    with hive.connect(uri) as metastore:
-        for name in (names.ro, names.rt, names.rt + SOURCE):
-            metastore.drop(names.database, name)
-
-
 def _publish_views(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
     """The read-optimized view first: it is the one that the promise is about."""
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
+    source = _own_source(metastore, names, table.path)
     read = table.publication()
     properties = properties_of(read)
     query = read_optimized_text(read.schema, read.groups)
     _put(metastore, names, names.ro, ro, read, query, properties)
-    _put_source(metastore, names, read)
+    _put_source(metastore, names, source, read)
     _put(metastore, names, names.rt, rt, read, _snapshot_query(names, read.path), properties)
     return properties
 
 
 def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
-    """Parameters alone: columns, partitions and location are Hive sync's."""
-    found = {name: metastore.entry(names.database, name) for name in (names.ro, names.rt)}
-    if all(entry is None for entry in found.values()):
+    """Parameters alone: columns, partitions and location are Hive sync's.
+
+    Reading the table takes a while, in which Hive sync may alter the entry. So the entry is read again right before
+    ours are put into it. Nothing guards what Hive sync does between that reading and the call.
+    """
+    before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
+    if all(entry is None for entry in before.values()):
         raise InvalidInput(
             "There is no such synced table.",
             where=f"{names.database}.{names.ro}",
             hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable). "
             "Name it by --ro and --rt (ro_view, rt_view).",
         )
-    for name, entry in found.items():
-        if entry is not None and entry.kind == hive.VIRTUAL_VIEW:
-            raise InvalidInput("This is a view, no synced table.", where=f"{names.database}.{name}")
     properties = properties_of(table.publication())
-    for name, entry in found.items():
-        if entry is not None:
-            altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
-            metastore.alter(names.database, name, altered, expected=_expected(entry))
+    for name, old in before.items():
+        entry = None if old is None else _synced_table(metastore, names, name, table.path)
+        if old is None or entry is None:
+            continue
+        if _expected(entry) != _expected(old):
+            raise Conflict("Somebody else has published meanwhile.", where=f"{names.database}.{name}")
+        altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
+        metastore.alter(names.database, name, altered, expected=_expected(entry))
     return properties
+
+
+def _synced_table(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
+    """The table of this name, if it is the one at `path`. Its location says so; it is Hive sync's."""
+    found = metastore.entry(names.database, name)
+    if found is None:
+        return None
+    where, hint = f"{names.database}.{name}", "Name this table's own by --ro and --rt (ro_view, rt_view)."
+    if found.kind == hive.VIRTUAL_VIEW:
+        raise InvalidInput("This is a view, no synced table.", where=where)
+    place = found.location or found.parameters.get(PATH)
+    if place is None:
+        raise InvalidInput("This table does not say where it lies.", where=where, hint=hint)
+    if not same_place(place, path):
+        raise InvalidInput(f"This is the table at {place}, not the one at {path}.", where=where, hint=hint)
+    return found
+
+
+def same_place(one: str, other: str) -> bool:
+    """Are these the same local folder? A location may have `file:` before it, a slash after it, or links in it."""
+    return _folder(one) == _folder(other)
+
+
+def _folder(location: str) -> str:
+    """As Hadoop writes a path: nothing in it is escaped. Another scheme than `file` stays, so it is never local."""
+    if _SCHEME.match(location) and not location.startswith("file:"):
+        return location
+    return os.path.realpath("/" + location.removeprefix("file:").lstrip("/"))
 
 
 def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
@@ -126,6 +155,26 @@ def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entr
     return found
 
 
+def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
+    """The table that the snapshot view reads, if it is ours to replace."""
+    name = names.rt + SOURCE
+    found = metastore.entry(names.database, name)
+    if found is None:
+        return None
+    place = views.read_by(found)
+    if place is None or not same_place(place, path):
+        raise not_our_source(f"{names.database}.{name}")
+    return found
+
+
+def not_our_source(where: str) -> InvalidInput:
+    return InvalidInput(
+        "Something else has the name of the table that the snapshot view reads.",
+        where=where,
+        hint="Choose another name for the snapshot view (--rt; rt_view).",
+    )
+
+
 def _put(
     metastore: Connection,
     names: Names,
@@ -143,16 +192,14 @@ def _put(
     metastore.alter(names.database, name, altered, expected=_expected(old))
 
 
-def _put_source(metastore: Connection, names: Names, read: Publication) -> None:
+def _put_source(metastore: Connection, names: Names, old: Entry | None, read: Publication) -> None:
     """The table of our data source that the snapshot view reads, with the table's columns."""
     name = names.rt + SOURCE
     wanted = views.new_source(names.database, name, _user(), read.schema, read.path)
-    found = metastore.entry(names.database, name)
-    if found is not None and views.schema_of(found) != views.schema_of(wanted):
-        metastore.drop(names.database, name)
-        found = None
-    if found is None:
+    if old is None:
         metastore.create(names.database, name, wanted)
+    elif views.schema_of(old) != views.schema_of(wanted):
+        metastore.alter(names.database, name, views.with_schema(old, read.schema))
 
 
 def _snapshot_query(names: Names, path: str) -> str:

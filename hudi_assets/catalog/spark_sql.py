@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hudi_assets.catalog.publication import properties_of
-from hudi_assets.catalog.publishing import SOURCE, Form, Names
+from hudi_assets.catalog.publication import PATH, properties_of
+from hudi_assets.catalog.publishing import SOURCE, Form, Names, not_our_source, same_place
 from hudi_assets.catalog.queries import read_optimized_text
 from hudi_assets.engine import InvalidInput
 
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
 
 def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dict[str, str]:
-    """Replace the views, and return their properties. Without Spark 4 there is no snapshot view by name."""
+    """Replace the views, and return their properties. Without Spark 4 there is no snapshot view by name.
+
+    Raises `InvalidInput` where a name is taken by something else.
+    """
+    with_snapshot = int(spark.version.split(".")[0]) >= 4
+    if names.form is Form.VIEWS:
+        _refuse_others_view(spark, names, names.ro, table.path)
+        if with_snapshot:
+            _refuse_others_view(spark, names, names.rt, table.path)
+            _refuse_others_source(spark, names, table.path)
     read = table.publication()
     properties = properties_of(read)
     if names.form is Form.SYNCED:
@@ -30,16 +39,18 @@ def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dic
         return properties
     query = read_optimized_text(read.schema, read.groups)
     spark.sql(view_statement(_name(names, names.ro), query, properties))
-    if int(spark.version.split(".")[0]) >= 4:
+    if with_snapshot:
         spark.sql(_snapshot_statement(spark, names, read, properties))
     return properties
 
 
 def remove_by_spark(spark: SparkSession, names: Names) -> None:
-    """Take a table's views out of the catalog."""
+    """Take a table's views out of the catalog. What others made stays."""
     for view in (names.ro, names.rt):
-        spark.sql(f"DROP VIEW IF EXISTS {_name(names, view)}")
-    spark.sql(f"DROP TABLE IF EXISTS {_name(names, names.rt + SOURCE)}")
+        if _view_of(spark, names, view) is not None:
+            spark.sql(f"DROP VIEW IF EXISTS {_name(names, view)}")
+    if spark.catalog.tableExists(_name(names, names.rt + SOURCE)) and _read_by(spark, names) is not None:
+        spark.sql(f"DROP TABLE IF EXISTS {_name(names, names.rt + SOURCE)}")
 
 
 def properties_by_spark(spark: SparkSession, database: str, view: str) -> dict[str, str]:
@@ -49,6 +60,51 @@ def properties_by_spark(spark: SparkSession, database: str, view: str) -> dict[s
 
 def view_statement(name: str, query: str, properties: Mapping[str, str]) -> str:
     return f"CREATE OR REPLACE VIEW {name} TBLPROPERTIES ({_listed(properties)}) AS {query}"
+
+
+def _refuse_others_view(spark: SparkSession, names: Names, view: str, path: str) -> None:
+    if not spark.catalog.tableExists(_name(names, view)):
+        return
+    other = _view_of(spark, names, view)
+    if other != path:
+        raise InvalidInput(
+            f"This is a view of the table {other}." if other else "Something else has this name.",
+            where=f"{names.database}.{view}",
+            hint="Choose another name (ro_view, rt_view), or drop it.",
+        )
+
+
+def _refuse_others_source(spark: SparkSession, names: Names, path: str) -> None:
+    name = names.rt + SOURCE
+    if spark.catalog.tableExists(_name(names, name)):
+        place = _read_by(spark, names)
+        if place is None or not same_place(place, path):
+            raise not_our_source(f"{names.database}.{name}")
+
+
+def _view_of(spark: SparkSession, names: Names, view: str) -> str | None:
+    """Which table this is our view of; None where it is none, or is not there."""
+    name = _name(names, view)
+    if not spark.catalog.tableExists(name) or spark.catalog.getTable(name).tableType != "VIEW":
+        return None
+    return properties_by_spark(spark, names.database, view).get(PATH)
+
+
+def _read_by(spark: SparkSession, names: Names) -> str | None:
+    """Which table our data source reads in `<rt>_source`; None where it is no table of our data source.
+
+    Spark's SQL shows neither the provider nor the options of such a table: its session catalog knows them.
+    """
+    state = spark._jsparkSession.sessionState()
+    identifier = state.sqlParser().parseTableIdentifier(_name(names, names.rt + SOURCE))
+    found = state.catalog().getTableMetadata(identifier)
+    if found.tableType().name() == "VIEW" or found.provider().isEmpty() or found.provider().get() != "hudi_assets":
+        return None
+    for options in (found.storage().properties(), found.properties()):
+        said = options.get("table")
+        if not said.isEmpty():
+            return str(said.get())
+    return None
 
 
 def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, properties: Mapping[str, str]) -> str:

@@ -101,6 +101,20 @@ def new_source(database: str, name: str, owner: str, schema: pa.Schema, path: st
     return Entry(Struct(fields))
 
 
+def with_schema(entry: Entry, schema: pa.Schema) -> Entry:
+    """The table of our data source with other columns. Hive has none of them."""
+    kept = {key: value for key, value in entry.parameters.items() if not key.startswith(_SCHEMA)}
+    return entry.replaced({hive.PARAMETERS: texts(kept | _schema_parameters(schema))})
+
+
+def read_by(entry: Entry) -> str | None:
+    """Which table our data source reads there; None where the entry is none of our data source."""
+    said = entry.parameters
+    if entry.kind == hive.VIRTUAL_VIEW or said.get("spark.sql.sources.provider") != "hudi_assets":
+        return None
+    return said.get("table") or said.get("option.table")
+
+
 def schema_of(entry: Entry) -> str:
     """Spark's schema of it, in JSON."""
     parameters = entry.parameters

@@ -48,6 +48,8 @@ LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 PAST_FRESHNESS = ("tests/unit/test_past_freshness.py",)
 METRICS = ("tests/cli/test_metrics.py",)
 CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
+PUBLISHING = ("tests/unit/test_publishing.py",)
+PICTURES = ("tests/unit/test_pictures.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
@@ -1931,6 +1933,111 @@ BREAKAGES: tuple[Breakage, ...] = (
         "else follow(table.look(), table, place)\n",
         "else Followed(True)\n",
         ("tests/catalog/test_follow.py",),
+    ),
+    Breakage(
+        "a table of somebody else becomes the source of our snapshot view",
+        "hudi_assets/catalog/publishing.py",
+        "    if place is None or not same_place(place, path):\n        raise not_our_source",
+        "    if place == path + '.':\n        raise not_our_source",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a table of another data source counts as ours",
+        "hudi_assets/catalog/views.py",
+        ' or said.get("spark.sql.sources.provider") != "hudi_assets":',
+        ":",
+        ("tests/unit/test_publishing.py::test_what_reads_a_table_is_told_by_its_provider",),
+    ),
+    Breakage(
+        "there is a moment without the source of the snapshot view",
+        "hudi_assets/catalog/publishing.py",
+        "        metastore.alter(names.database, name, views.with_schema(old, read.schema))\n",
+        "        metastore.drop(names.database, name)\n        metastore.create(names.database, name, wanted)\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "by Spark somebody else's view is replaced",
+        "hudi_assets/catalog/spark_sql.py",
+        "        _refuse_others_view(spark, names, names.ro, table.path)\n",
+        "",
+        PUBLISHING,
+    ),
+    Breakage(
+        "by Spark somebody else's table is dropped",
+        "hudi_assets/catalog/spark_sql.py",
+        "            _refuse_others_source(spark, names, table.path)\n",
+        "",
+        PUBLISHING,
+    ),
+    Breakage(
+        "by Spark the removal of our views takes others' along",
+        "hudi_assets/catalog/spark_sql.py",
+        "        if _view_of(spark, names, view) is not None:\n",
+        "        if view:\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a promise is published into the synced tables of another table",
+        "hudi_assets/catalog/publishing.py",
+        "    if not same_place(place, path):\n",
+        "    if not place:\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "publishing into a synced table undoes a Hive sync meanwhile",
+        "hudi_assets/catalog/publishing.py",
+        "        entry = None if old is None else _synced_table(metastore, names, name, table.path)\n",
+        "        entry = old\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "into a synced table the older of two readings may come last",
+        "hudi_assets/catalog/publishing.py",
+        "        if _expected(entry) != _expected(old):\n",
+        "        if _expected(entry) == ('', ''):\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a metastore's server that hangs is not left for the next",
+        "hudi_assets/catalog/hive.py",
+        "                if self._answered or method != _QUESTION or not self._left:\n",
+        "                if method:\n",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a change may be sent to two servers of a metastore",
+        "hudi_assets/catalog/hive.py",
+        "if self._answered or method != _QUESTION or not self._left:",
+        "if self._answered or not self._left:",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a metastore's port that is none ends in a traceback",
+        "hudi_assets/catalog/hive.py",
+        "    except ValueError as error:\n        raise InvalidInput",
+        "    except KeyError as error:\n        raise InvalidInput",
+        PUBLISHING,
+    ),
+    Breakage(
+        "a partition's name with dollar signs is read as a formula",
+        "hudi_assets/pictures.py",
+        "    axes.set_yticks(centres, names, fontsize=8, parse_math=False)",
+        "    axes.set_yticks(centres, names, fontsize=8)",
+        PICTURES,
+    ),
+    Breakage(
+        "a picture that cannot be drawn costs the whole page",
+        "hudi_assets/page.py",
+        "    except (HudiAssetsError, ValueError, ArithmeticError) as problem:\n",
+        "    except HudiAssetsError as problem:\n",
+        PICTURES,
+    ),
+    Breakage(
+        "a damaged old commit costs the first section of the page",
+        "hudi_assets/page.py",
+        "        with suppress(HudiAssetsError):  # the section on lateness says why\n",
+        "        with suppress(KeyError):\n",
+        PICTURES,
     ),
     # -- many tables, and ingestion
     Breakage(
