@@ -274,8 +274,10 @@ def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:
             "-XX:TieredStopAtLevel=1",
             "-cp",
             f"{store.directory / 'conf'}{os.pathsep}{_jars()}",
-            "org.apache.hadoop.hive.metastore.HiveMetaStore",
-            "-p",
+            # Janino compiles it, as Spark has no javac: Hive's own main class would listen on all addresses.
+            "org.codehaus.janino.SimpleCompiler",
+            str(Path(__file__).with_name("java") / "LoopbackMetastore.java"),
+            "hudi_assets.LoopbackMetastore",
             str(port),
         ],
         cwd=store.directory,

@@ -2039,6 +2039,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        with suppress(KeyError):\n",
         PICTURES,
     ),
+    Breakage(
+        "the home directory's metastore listens on all addresses",
+        "hudi_assets/catalog/java/LoopbackMetastore.java",
+        'new InetSocketAddress("127.0.0.1", Integer.parseInt(args[0]))',
+        "new InetSocketAddress(Integer.parseInt(args[0]))",
+        ("tests/catalog/test_loopback.py",),
+    ),
     # -- many tables, and ingestion
     Breakage(
         "a bad table ends the tick of all",
