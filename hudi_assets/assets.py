@@ -33,7 +33,8 @@ from dagster import (
 )
 
 from hudi_assets import report
-from hudi_assets.engine import CorruptTable, Freshness, NoPlan, Plan, iso
+from hudi_assets.catalog.publication import stated_freshness, stated_instant
+from hudi_assets.engine import CorruptTable, NoPlan, Plan, iso
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -289,7 +290,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
             spark = session.spark_session if catalog.needs_spark else None
             properties = catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
             metadata = report.freshness_metadata(hudi, promise, properties)
-            metadata |= {PROMISED: iso(highest_promise(context.instance, freshness, promise)) or "none"}
+            metadata |= {PROMISED: iso(highest_promise(context.instance, freshness, properties)) or "none"}
             yield MaterializeResult(freshness, metadata=metadata)
 
     return read_optimized
@@ -321,8 +322,8 @@ def ours(pending: Plan | None) -> Plan | None:
     return pending if pending is not None and pending.is_ours else None
 
 
-def highest_promise(instance: DagsterInstance, key: AssetKey, promise: Freshness) -> int | None:
-    """The highest freshness (epoch ms) that readers were told, this one included; None where there was none.
+def highest_promise(instance: DagsterInstance, key: AssetKey, published: Mapping[str, str]) -> int | None:
+    """The highest freshness (epoch ms) that readers were told, `published` included; None where there was none.
 
     Late data makes the freshness fall back, and what has come late is told by what was promised before. What
     was promised on a compaction that has been rolled back since is forgotten.
@@ -330,9 +331,10 @@ def highest_promise(instance: DagsterInstance, key: AssetKey, promise: Freshness
     earlier = latest_metadata(instance, key)
     told = told_ms(earlier, PROMISED, old="promised_ms")
     instant = earlier.get("last_compaction", earlier.get("instant"))
-    undone = isinstance(instant, str) and instant != "none" and instant > (promise.instant or "")
+    undone = isinstance(instant, str) and instant != "none" and instant > (stated_instant(published) or "")
     known = [] if undone or told is None else [told]
-    return max([*known, *([] if promise.freshness is None else [promise.freshness])], default=None)
+    now = stated_freshness(published)
+    return max([*known, *([] if now is None else [now])], default=None)
 
 
 def latest_metadata(instance: DagsterInstance, key: AssetKey) -> dict[str, Any]:

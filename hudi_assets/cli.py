@@ -37,6 +37,7 @@ from hudi_assets.cli_table import (
     NOTHING_TO_DO,
     WRONG_USE,
     AsJson,
+    DataLatency,
     EventTimeField,
     EventTimeUnitOption,
     ExecutorOption,
@@ -70,14 +71,6 @@ Threshold = Annotated[
         metavar="TIME",
         help="Compact log files with event times up to here: ISO-8601 (UTC unless it has a zone) or epoch "
         "milliseconds. Default: the table's clock less the data latency.",
-    ),
-]
-DataLatency = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="The longest time from an event to its commit, as 2h, 90m or 1d, or auto: learned from the "
-        "commits. Default: the table's setting.",
     ),
 ]
 Once = Annotated[
@@ -170,7 +163,7 @@ def compact(
 ) -> None:
     """Compact up to an event time, with as many plans as it takes; a plan that is pending is executed as it is."""
     table = open_table(path, event_time_field, writers, executor, settings, event_time_unit)
-    target = Target(metastore, database, ro, rt, synced) if publish else None
+    target = Target(metastore, database, ro, rt, synced, data_latency) if publish else None
     pending = table.pending_plan()
     if pending is not None and (threshold is not None or data_latency is not None):
         raise Conflict(

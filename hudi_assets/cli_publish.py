@@ -14,6 +14,7 @@ from hudi_assets.cli_output import print_facts, print_json, print_text, show_not
 from hudi_assets.cli_table import (
     NOTHING_TO_DO,
     AsJson,
+    DataLatency,
     EventTimeField,
     EventTimeUnitOption,
     SettingsOption,
@@ -21,7 +22,7 @@ from hudi_assets.cli_table import (
     nothing_to_do,
     open_table,
 )
-from hudi_assets.engine import HudiTable, InvalidInput
+from hudi_assets.engine import DATA_LATENCY, HudiTable, InvalidInput
 
 _NAME = re.compile(r"\w+")
 _SHOWN = ("freshness", "threshold", "instant")
@@ -60,6 +61,7 @@ class Target:
     ro: str | None
     rt: str | None
     synced: bool
+    data_latency: str | None
 
     def names(self, table: HudiTable) -> Names:
         """Raises `InvalidInput` for what no metastore takes as a name."""
@@ -104,6 +106,8 @@ def published_by(target: Target | None, table: HudiTable) -> Published | None:
     if target is None:
         return None
     names = target.names(table)
+    if target.data_latency is not None:  # as a setting: so the table's note of this place keeps it too
+        table = HudiTable.open(table.path, settings={**table.given_settings(), DATA_LATENCY: target.data_latency})
     place = Place(named_metastore(target.metastore) or home_metastore(), names)
     return Published(names, place.publish(table))
 
@@ -128,6 +132,7 @@ def publish_table(
     ro: RoOption = None,
     rt: RtOption = None,
     synced: SyncedOption = False,
+    data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
     event_time_unit: EventTimeUnitOption = None,
     settings: SettingsOption = None,
@@ -135,7 +140,7 @@ def publish_table(
 ) -> None:
     """Publish freshness and base files in a catalog, by views or as properties of synced tables."""
     table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
-    published = published_by(Target(metastore, database, ro, rt, synced), table)
+    published = published_by(Target(metastore, database, ro, rt, synced, data_latency), table)
     if as_json:
         print_json(published.as_json())
     else:

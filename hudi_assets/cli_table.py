@@ -57,6 +57,14 @@ EventTimeUnitOption = Annotated[
         help="How an event-time column of integers counts. Default: as the table states, else as its values tell.",
     ),
 ]
+DataLatency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help="The longest time from an event to its commit, as 2h, 90m or 1d, or auto: learned from the "
+        "commits. Default: the table's setting.",
+    ),
+]
 WritersOption = Annotated[
     Writers | None,
     typer.Option(

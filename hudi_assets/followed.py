@@ -35,6 +35,6 @@ def publications(context: Tick, table: TableAssets, seen: Look, followed: Follow
     if followed.properties is None:
         return []
     key = table.key("freshness")
-    promised = iso(highest_promise(context.instance, key, seen.freshness)) or "none"
+    promised = iso(highest_promise(context.instance, key, followed.properties)) or "none"
     metadata = report.promise_metadata(seen.freshness, seen.now_ms) | {PROMISED: promised, "reason": followed.why}
     return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]

@@ -1,7 +1,10 @@
 """Keeping what is published true: whoever has looked at a table says what the catalog should say, and it does.
 
-A look costs one question to the metastore, of milliseconds, and where something differs a publication. Nothing is
+A look costs two questions to the metastore, of milliseconds, and where something differs a publication. Nothing is
 published a first time here: that is for `publish`, which a person or a run asks for.
+
+The promise is the publisher's, who may have settings that the table does not state. So whoever cleans or rolls back
+publishes by the settings that the table notes with the place, and not by his own.
 """
 
 from __future__ import annotations
@@ -9,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_assets.catalog.places import Place, forget, noted_places
-from hudi_assets.catalog.publication import PATH, what_differs
-from hudi_assets.catalog.publishing import Form, published
-from hudi_assets.engine import Conflict, EnvironmentProblem, HudiAssetsError, HudiTable, Look
+from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, notes_of
+from hudi_assets.catalog.publication import VIEW_DIGEST, what_differs
+from hudi_assets.catalog.publishing import Form
+from hudi_assets.engine import (
+    Conflict,
+    EnvironmentProblem,
+    HudiAssetsError,
+    HudiTable,
+    InvalidInput,
+    Look,
+    UnsupportedTable,
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,7 @@ class Followed:
     properties: Mapping[str, str] | None = None
 
 
+_APART = "the snapshot view is of another publication than the read-optimized one"
 NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
 
@@ -37,7 +49,12 @@ def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> F
     Of a freshness that has only moved on, less than `step_ms` is no difference.
     """
     try:
-        return _follow(seen, table, place, step_ms)
+        found = None if place.was_never_used else place.found()
+        if found is None or not is_same_table(found.path, table.path):
+            return NOT_PUBLISHED
+        differs = what_differs(found.properties, seen, files=place.names.form is Form.VIEWS, step_ms=step_ms)
+        why = differs or (None if found.together else _APART)
+        return Followed(True) if why is None else Followed(True, why, place.publish(_read_as(table, found, None)))
     except HudiAssetsError as problem:
         return Followed(False, str(problem))
 
@@ -45,41 +62,74 @@ def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> F
 def before_clean(table: HudiTable) -> None:
     """Make every view true that names files of the table: a clean then deletes none that a view still names.
 
-    Raises `Conflict` where that cannot be done now.
+    Only files matter here, so no event time is asked for. Raises `Conflict` where that cannot be done now.
     """
-    for place in noted_places(table):
-        if place.names.form is not Form.VIEWS:
+    for note in notes_of(table):
+        names = note.place.names
+        if names.form is not Form.VIEWS:
             continue  # its readers list the table's folders themselves
         try:
-            followed = NOT_PUBLISHED if place.was_never_used else _follow(table.look(), table, place, 0)
-        except EnvironmentProblem as problem:
+            found = _found(note, table)
+            if found is None:
+                forget(table, note)
+            elif found.properties.get(VIEW_DIGEST) != table.view_digest():
+                note.place.publish(_read_as(table, found, note.settings))
+        except (EnvironmentProblem, InvalidInput, UnsupportedTable) as problem:
+            asked = isinstance(problem, EnvironmentProblem)
             raise Conflict(
-                f"The view {place.names.database}.{place.names.ro} may name files that a clean would delete, and it "
-                f"cannot be asked: {problem.what}",
-                where=place.metastore,
-                hint="Clean when the catalog answers, or with --unasked whatever it says.",
+                f"The view {names.database}.{names.ro} may name files that a clean would delete, and it "
+                f"cannot be {'asked' if asked else 'published anew'}: {problem.what}",
+                where=note.place.metastore,
+                hint=f"{_way_out(problem, note)} Or clean with --unasked, whatever the catalog says.",
             ) from problem
-        if followed == NOT_PUBLISHED:
-            forget(table, place)
 
 
 def after_change(table: HudiTable) -> list[str]:
     """Make every view true that a rollback or a restore took files from; what could not be made, in words."""
-    problems = []
-    for place in noted_places(table):
-        followed = NOT_PUBLISHED if place.was_never_used else follow(table.look(), table, place)
-        if followed == NOT_PUBLISHED:
-            forget(table, place)
-        elif not followed.stands:
-            problems.append(f"{place.names.database}.{place.names.ro} is not published anew: {followed.why}")
-    return problems
+    try:
+        problems = [_published_again(table, note) for note in list(notes_of(table))]
+    except (HudiAssetsError, OSError) as problem:
+        return [f"where the table is published cannot be read: {problem}"]
+    return [problem for problem in problems if problem is not None]
 
 
-def _follow(seen: Look, table: HudiTable, place: Place, step_ms: int) -> Followed:
-    if place.was_never_used:
-        return NOT_PUBLISHED
-    found = published(place.address(), place.names)
-    if found is None or found[PATH] != table.path:
-        return NOT_PUBLISHED
-    why = what_differs(found, seen, files=place.names.form is Form.VIEWS, step_ms=step_ms)
-    return Followed(True) if why is None else Followed(True, why, place.publish(table))
+def _published_again(table: HudiTable, note: Note) -> str | None:
+    try:
+        found = _found(note, table)
+        if found is None:
+            forget(table, note)
+        else:
+            note.place.publish(_read_as(table, found, note.settings))
+    except (HudiAssetsError, OSError) as problem:
+        return f"{note.place.names.database}.{note.place.names.ro} is not published anew: {problem}"
+    return None
+
+
+def _found(note: Note, table: HudiTable) -> Found | None:
+    """What stands there of this table; None where its metastore says for certain: nothing. Else it raises."""
+    note.check_reachable(table)
+    found = note.place.found()
+    if found is None:
+        return None
+    same = is_same_table(found.path, table.path)
+    if same is None:
+        raise EnvironmentProblem(
+            f"It is the view of a table at {found.path}, and here is no such folder: that may be this table.",
+            where=note.place.metastore,
+            hint=f"Call again where the table has that path. If it is another table, delete {note.path(table)}.",
+        )
+    return found if same else None
+
+
+def _read_as(table: HudiTable, found: Found, settings: Mapping[str, str] | None) -> HudiTable:
+    """The table by its publisher's settings and by the path that is published; without settings by its reader's."""
+    if settings is None and found.path == table.path:
+        return table
+    return HudiTable.open(found.path, settings=table.given_settings() if settings is None else settings)
+
+
+def _way_out(problem: HudiAssetsError, note: Note) -> str:
+    if isinstance(problem, EnvironmentProblem):
+        return problem.hint or "Clean when the catalog answers."
+    options = f"--metastore {note.place.metastore} " if "://" in note.place.metastore else ""
+    return f"Publish it with the settings that it needs: hudi-assets publish {options}…"

@@ -2,7 +2,8 @@
 
 A metastore is named by its address, `thrift://host:port`, or `home:/directory`, the one that runs in a home directory
 and has another port each time. A table keeps a note of each place below its `.hoodie`, so that whoever cleans it knows
-which views name its files.
+which views name its files. The note says by which settings the publisher read the table, and which machine's place it
+is: elsewhere the same words lead to another metastore.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import socket
+import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+from hudi_assets.catalog import hive
 from hudi_assets.catalog.metastore import Metastore, MetastoreError
+from hudi_assets.catalog.publication import PATH, PUBLICATION
 from hudi_assets.catalog.publishing import Form, Names, publish
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, open_storage
 from hudi_assets.home import home
@@ -24,6 +31,9 @@ METASTORE = "HUDI_ASSETS_METASTORE"
 DATABASE = "HUDI_ASSETS_DATABASE"
 _HOME = "home:"
 _NOTES = ".hoodie/.aux/hudi_assets/published"
+# For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
+_QUICK_MS = 5_000
+_LOOPBACK = ("localhost", "127.", "::1")
 
 
 def named_metastore(uri: str | None = None) -> str | None:
@@ -37,6 +47,22 @@ def home_metastore() -> str:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a metastore says of a place.
+
+    `properties`: of the read-optimized entry. `together`: the snapshot entry is of the same publication. It is not
+    where a publisher died between the two, or somebody dropped one.
+    """
+
+    properties: Mapping[str, str]
+    together: bool
+
+    @property
+    def path(self) -> str:
+        return self.properties[PATH]
+
+
+@dataclass(frozen=True)
 class Place:
     """A table's names in a metastore."""
 
@@ -45,10 +71,10 @@ class Place:
 
     def address(self) -> str:
         """Where it is spoken to. The one of a home directory is started for this process where it does not run."""
-        if not self.metastore.startswith(_HOME):
+        if self.home_directory is None:
             return self.metastore
         try:
-            return Metastore(Path(self.metastore.removeprefix(_HOME))).acquire(os.getpid())
+            return Metastore(self.home_directory).acquire(os.getpid())
         except MetastoreError as error:
             hint = f"Or name another metastore: --metastore thrift://host:port, {METASTORE}, `uri`."
             raise EnvironmentProblem(str(error), hint=hint) from error
@@ -56,38 +82,153 @@ class Place:
     @property
     def was_never_used(self) -> bool:
         """True for a home directory in which nothing was published: no metastore is started to ask it."""
-        return self.metastore.startswith(_HOME) and not Metastore(Path(self.metastore.removeprefix(_HOME))).exists
+        return self.home_directory is not None and not Metastore(self.home_directory).exists
+
+    @property
+    def machine(self) -> str | None:
+        """Which one these words mean here. None where they mean the same everywhere, or a home that was never used.
+
+        For a home directory an id that is kept in it: it goes where the directory goes. For an address of this
+        machine's own, the machine's name.
+        """
+        if self.home_directory is None:
+            hosts = [urlsplit(one.strip()).hostname or "" for one in self.metastore.split(",")]
+            return socket.gethostname() if any(host.startswith(_LOOPBACK) for host in hosts) else None
+        with suppress(OSError):
+            return _id_file(self.home_directory).read_text("utf-8").strip() or None
+        return None
+
+    def found(self) -> Found | None:
+        """What stands there; None where there is no such entry, or none of ours. Asks the metastore."""
+        with hive.connect(self.address(), timeout_ms=_QUICK_MS) as metastore:
+            ro = metastore.entry(self.names.database, self.names.ro)
+            if ro is None or PATH not in ro.parameters:
+                return None
+            rt = metastore.entry(self.names.database, self.names.rt)
+        if rt is None:
+            # Hive sync may be told to make one of the two alone.
+            return Found(ro.parameters, self.names.form is Form.SYNCED)
+        return Found(ro.parameters, rt.parameters.get(PUBLICATION) == ro.parameters.get(PUBLICATION))
 
     def publish(self, table: HudiTable) -> dict[str, str]:
-        """Publish the table here, and note it with the table."""
-        properties = publish(self.address(), table, self.names)
-        _note(table, self)
-        return properties
+        """Publish the table here, and note it with the table, first: a crash in between leaves no view unprotected."""
+        address = self.address()
+        _note(table, self, address)
+        return publish(address, table, self.names)
+
+    @property
+    def home_directory(self) -> Path | None:
+        return Path(self.metastore.removeprefix(_HOME)) if self.metastore.startswith(_HOME) else None
 
 
-def noted_places(table: HudiTable) -> Iterator[Place]:
+@dataclass(frozen=True)
+class Note:
+    """What a table notes of a place. `file` is its own; `settings` and `machine` are None in notes of earlier days.
+
+    `settings`: by which the publisher read the table, beyond its own. `host`: where he was, for people.
+    """
+
+    file: str
+    place: Place
+    settings: Mapping[str, str] | None = None
+    machine: str | None = None
+    host: str | None = None
+
+    def check_reachable(self, table: HudiTable) -> None:
+        """Raises `EnvironmentProblem` where the place is another machine's, or is gone: what answers here is another.
+
+        Of an earlier day's note nobody knows: what is here is asked.
+        """
+        if self.machine == self.place.machine and not self.place.was_never_used:
+            return
+        if self.machine is None and not self.place.was_never_used:
+            return
+        raise EnvironmentProblem(
+            f"It stands in {self.place.metastore} of the machine {self.host or '(not noted)'}, and that is not here.",
+            where=self.place.metastore,
+            hint=f"Call again on that machine. Where that catalog is gone for good, delete {self.path(table)}.",
+        )
+
+    def path(self, table: HudiTable) -> str:
+        return f"{table.path}/{self.file}"
+
+
+def notes_of(table: HudiTable) -> Iterator[Note]:
     """Where the table was published, as it notes itself."""
     storage = open_storage(table.path)
     for file in storage.list_files(_NOTES):
         with suppress(ValueError, KeyError, TypeError):
             said = json.loads(storage.read(f"{_NOTES}/{file.name}"))
             names = said["names"]
-            yield Place(said["metastore"], Names(names["database"], names["ro"], names["rt"], Form(names["form"])))
+            place = Place(said["metastore"], Names(names["database"], names["ro"], names["rt"], Form(names["form"])))
+            more = {key: said.get(key) for key in ("settings", "machine", "host")}
+            yield Note(f"{_NOTES}/{file.name}", place, **more)
 
 
-def forget(table: HudiTable, place: Place) -> None:
+def forget(table: HudiTable, note: Note) -> None:
     """The table does not stand there any more."""
-    open_storage(table.path).delete(_file_of(place))
+    open_storage(table.path).delete(note.file)
 
 
-def _note(table: HudiTable, place: Place) -> None:
-    """A table that this process may not write into keeps no note: nobody protects its views from a clean."""
+def is_same_table(published: str, path: str) -> bool | None:
+    """Whether two paths are one table's: a link and a mount are other words for the same folder.
+
+    None where the published one is not here: another machine may have the table there.
+    """
+    if published == path:
+        return True
+    try:
+        return os.path.samefile(published, path)
+    except OSError:
+        return None
+
+
+def _note(table: HudiTable, place: Place, address: str) -> None:
+    """A table that this process may not write into keeps no note: nobody protects its views from a clean.
+
+    Of a metastore that does not answer there is no new note: nobody could ever ask it, and nothing is published there.
+    """
     storage = open_storage(table.path)
+    with suppress(OSError):
+        _make_id(place)
+    said: dict[str, Any] = {**asdict(place), "settings": table.given_settings(), "machine": place.machine}
+    file = _file_of(place)
+    if storage.exists(file):
+        with suppress(HudiAssetsError, OSError, ValueError, AttributeError):
+            if json.loads(storage.read(file)).items() >= said.items():
+                return
+    else:
+        with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:
+            metastore.entry(place.names.database, place.names.ro)
     with suppress(HudiAssetsError, OSError):
-        if not storage.exists(_file_of(place)):
-            storage.replace(_file_of(place), json.dumps(asdict(place), sort_keys=True).encode())
+        storage.replace(file, json.dumps({**said, "host": socket.gethostname()}, sort_keys=True).encode())
+        if place.machine is not None:
+            storage.delete(_file(asdict(place)))  # an earlier day's
 
 
 def _file_of(place: Place) -> str:
-    text = json.dumps(asdict(place), sort_keys=True)
-    return f"{_NOTES}/{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    """Two machines' places of the same words have a file each."""
+    return _file(asdict(place) if place.machine is None else {**asdict(place), "machine": place.machine})
+
+
+def _file(words: Mapping[str, Any]) -> str:
+    return f"{_NOTES}/{hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]}.json"
+
+
+def _id_file(home_directory: Path) -> Path:
+    return Metastore(home_directory).directory / "id"
+
+
+def _make_id(place: Place) -> None:
+    """Of several processes the first one's stays."""
+    if place.home_directory is None or place.machine is not None:
+        return
+    file = _id_file(place.home_directory)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".id.{uuid.uuid4().hex}")
+    draft.write_text(uuid.uuid4().hex, "utf-8")
+    try:
+        with suppress(FileExistsError):
+            os.link(draft, file)
+    finally:
+        draft.unlink()

@@ -15,7 +15,9 @@ PUBLICATION = "hudi_assets.publication"
 _NULL = "null"
 # What a look is compared by. `computed_at` is when somebody looked: it makes nothing untrue.
 _FRESHNESS_MS = "hudi_assets.freshness_ms"
-_SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", "hudi_assets.instant")
+_INSTANT = "hudi_assets.instant"
+REASON = "hudi_assets.reason"
+_SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)
 
 
 def freshness_properties(freshness: Freshness, table: HudiTable) -> dict[str, str]:
@@ -31,7 +33,7 @@ def properties_of(publication: Publication) -> dict[str, str]:
 
 def _promise(freshness: Freshness, path: str, instant_ms: int | None) -> dict[str, str]:
     """Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
-    properties = {PATH: path, "hudi_assets.instant": freshness.instant or _NULL}
+    properties = {PATH: path, _INSTANT: freshness.instant or _NULL}
     times = {
         "freshness": freshness.freshness,
         "threshold": freshness.threshold,
@@ -42,7 +44,7 @@ def _promise(freshness: Freshness, path: str, instant_ms: int | None) -> dict[st
         properties[f"hudi_assets.{name}"] = iso(value) or _NULL
         properties[f"hudi_assets.{name}_ms"] = _NULL if value is None else str(value)
     if freshness.reason:
-        properties["hudi_assets.reason"] = freshness.reason
+        properties[REASON] = freshness.reason
     return properties
 
 
@@ -60,7 +62,7 @@ def what_differs(published: Mapping[str, str], seen: Look, *, files: bool, step_
     now = _promise(promise, published.get(PATH, ""), None)
     if files and published.get(VIEW_DIGEST) != seen.view_digest:
         return "the read-optimized view names other files or columns than the table has"
-    changed = [key for key in _SAYS if published.get(key) != now[key]]
+    changed = [key for key in _SAYS if published.get(key) != now.get(key)]
     if not changed or (changed == [_FRESHNESS_MS] and 0 < _moved(published, promise.freshness) < step_ms):
         return None
     if changed[0] != _FRESHNESS_MS:
@@ -68,10 +70,22 @@ def what_differs(published: Mapping[str, str], seen: Look, *, files: bool, step_
     return f"the freshness is {iso(promise.freshness) or 'unknown'}, and {_stated(published)} is published"
 
 
+def stated_freshness(published: Mapping[str, str]) -> int | None:
+    """The freshness that readers are told, epoch ms; None where it is unknown."""
+    said = published.get(_FRESHNESS_MS, _NULL)
+    return int(said) if said.lstrip("-").isdigit() else None
+
+
+def stated_instant(published: Mapping[str, str]) -> str | None:
+    """The last compaction that readers are told; None where there was none."""
+    said = published.get(_INSTANT, _NULL)
+    return None if said == _NULL else said
+
+
 def _moved(published: Mapping[str, str], now: int | None) -> int:
     """By how many milliseconds the freshness has moved on; 0 where it has not, or where one is unknown."""
-    said = published.get(_FRESHNESS_MS, _NULL)
-    return 0 if now is None or not said.lstrip("-").isdigit() else now - int(said)
+    said = stated_freshness(published)
+    return 0 if now is None or said is None else now - said
 
 
 def _stated(published: Mapping[str, str]) -> str:

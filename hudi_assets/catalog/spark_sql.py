@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hudi_assets.catalog.publication import PATH, properties_of
+from hudi_assets.catalog.publication import PATH, REASON, properties_of
 from hudi_assets.catalog.publishing import SOURCE, Form, Names, not_our_source, same_place
 from hudi_assets.catalog.queries import read_optimized_text
 from hudi_assets.engine import InvalidInput
@@ -126,6 +126,8 @@ def _set_properties(spark: SparkSession, names: Names, properties: Mapping[str, 
         raise InvalidInput("There is no such synced table.", where=f"{names.database}.{names.ro}")
     for name in found:
         spark.sql(f"ALTER TABLE {_name(names, name)} SET TBLPROPERTIES ({_listed(properties)})")
+        if REASON not in properties:  # an earlier one would stay
+            spark.sql(f"ALTER TABLE {_name(names, name)} UNSET TBLPROPERTIES IF EXISTS ('{REASON}')")
 
 
 def _listed(properties: Mapping[str, str]) -> str:

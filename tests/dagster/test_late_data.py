@@ -94,7 +94,8 @@ def test_the_highest_promise(
     earlier: int | None, instant: str, freshness: int | None, now_instant: str | None, expected: int | None
 ) -> None:
     promise = Freshness(freshness, None, None, None, now_instant, None, 0)
-    found = highest_promise(_Instance(earlier, instant), AssetKey("x"), promise)  # type: ignore[arg-type]
+    published = properties_of(Publication("/t", promise, None, pa.schema([]), (), "d"))
+    found = highest_promise(_Instance(earlier, instant), AssetKey("x"), published)  # type: ignore[arg-type]
     assert found == expected
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.missing import missing_files
-from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.settings.config import TableConfig, read_config, says_how_to_read
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.publish import system_now_ms
@@ -28,6 +28,15 @@ class OpenedTable:
     def path(self) -> str:
         """The table's base path."""
         return self._table.storage.base
+
+    def given_settings(self) -> dict[str, str]:
+        """What was given over the table's own settings and says how to read it: by it another process reads the same.
+
+        Nothing of locks, writers or catalogs is among it.
+        """
+        own = read_config(self._table.storage).properties
+        given = self.config.properties.items()
+        return {key: value for key, value in given if says_how_to_read(key) and own.get(key) != value}
 
     def check_writable(self) -> None:
         """Ask whether this process may write to the table; no write needs to ask first.

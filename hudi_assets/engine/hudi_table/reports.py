@@ -103,6 +103,10 @@ class Reports(OpenedTable):
             view_digest=look.view_digest(state),
         )
 
+    def view_digest(self) -> str:
+        """Differs where the read-optimized view has other files or columns. Asks for no event time."""
+        return look.view_digest(self._readable())
+
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges, and those of `plan` marked as compacted."""
         return look.log_bars(self.state(), plan)

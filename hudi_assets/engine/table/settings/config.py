@@ -75,6 +75,10 @@ _MAKES_THE_TABLE: Final = frozenset(
     {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK, MERGE_RULES}
     | {TIMELINE_ZONE}
 )
+# Beside those two: what the promise of a table rests on.
+_SAYS_HOW_TO_READ: Final = frozenset(
+    {EVENT_TIME_FIELD, EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, DELETES_EVENT_TIME}
+)
 _OWN_SETTINGS: Final = frozenset(
     {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
     | {QUERY_GRACE, QUERY_GRACE_LEAST, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
@@ -252,6 +256,11 @@ def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], wh
                 where=where,
                 hint="Leave it out: it was settled when the table was created.",
             )
+
+
+def says_how_to_read(key: str) -> bool:
+    """True for a setting by which a table's rows, columns and event times are read; False for what only writers ask."""
+    return key in _SAYS_HOW_TO_READ or key in _MAKES_THE_TABLE or key.startswith("hoodie.table.")
 
 
 def check_own_settings(properties: Mapping[str, str], where: str) -> None:
