@@ -11,7 +11,7 @@ import pytest
 from hudi_assets import cli
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.follow import after_change, before_clean, follow
-from hudi_assets.catalog.places import Place, noted_places
+from hudi_assets.catalog.places import Place, notes_of
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.engine import Conflict, HudiTable
 from tests.catalog.conftest import Served
@@ -137,7 +137,7 @@ def test_a_rollback_takes_its_files_out_of_the_view(tmp_path: Path, served: Serv
     compacted(table, session, 2 * HOUR)
     here = place(served, "undone")
     here.publish(table)
-    assert list(noted_places(table)) == [here]
+    assert [note.place for note in notes_of(table)] == [here]
     instant = table.freshness().instant
     assert instant is not None
     table.rollback(instant)
@@ -153,4 +153,4 @@ def test_a_view_that_was_dropped_is_forgotten(tmp_path: Path, served: Served, se
     with hive.connect(served.uri) as metastore:
         metastore.drop("default", "dropped_ro")
     before_clean(table)
-    assert list(noted_places(table)) == []
+    assert list(notes_of(table)) == []

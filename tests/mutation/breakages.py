@@ -47,6 +47,8 @@ ATTEMPTED = ("tests/dagster/test_attempts.py",)
 LOOKS = ("tests/unit/test_one_look.py", "tests/unit/test_look_numbers.py")
 PAST_FRESHNESS = ("tests/unit/test_past_freshness.py",)
 METRICS = ("tests/cli/test_metrics.py",)
+NOTES = ("tests/catalog/test_notes.py",)
+PUBLICATION = ("tests/unit/test_publication.py",)
 CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PUBLISHING = ("tests/unit/test_publishing.py",)
 PICTURES = ("tests/unit/test_pictures.py",)
@@ -1930,9 +1932,103 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "after a rollback the published view names files that are gone",
         "hudi_assets/catalog/follow.py",
-        "else follow(table.look(), table, place)\n",
-        "else Followed(True)\n",
-        ("tests/catalog/test_follow.py",),
+        '    except (HudiAssetsError, OSError) as problem:\n        return f"{note',
+        '    except (HudiAssetsError, OSError) as problem:\n        raise\n        return f"{note',
+        NOTES,
+    ),
+    Breakage(
+        "a clean publishes by the settings of whoever cleans",
+        "hudi_assets/catalog/follow.py",
+        "            elif found.properties.get(VIEW_DIGEST) != table.view_digest():\n"
+        "                note.place.publish(_read_as(table, found, note.settings))\n",
+        "            elif found.properties.get(VIEW_DIGEST) != table.view_digest():\n"
+        "                note.place.publish(table)\n",
+        NOTES,
+    ),
+    Breakage(
+        "a rollback publishes by the settings of whoever rolls back",
+        "hudi_assets/catalog/follow.py",
+        "        else:\n            note.place.publish(_read_as(table, found, note.settings))\n",
+        "        else:\n            note.place.publish(table)\n",
+        NOTES,
+    ),
+    Breakage(
+        "a clean without event times is refused where the view is true",
+        "hudi_assets/catalog/follow.py",
+        "            elif found.properties.get(VIEW_DIGEST) != table.view_digest():\n",
+        "            else:\n",
+        NOTES,
+    ),
+    Breakage(
+        "a note of another machine's metastore is forgotten",
+        "hudi_assets/catalog/places.py",
+        "        if self.machine == self.place.machine and not self.place.was_never_used:\n            return\n",
+        "        return\n",
+        NOTES,
+    ),
+    Breakage(
+        "a note is forgotten where the published path is not here",
+        "hudi_assets/catalog/follow.py",
+        "    if same is None:\n",
+        "    if same is None and not found.path:\n",
+        NOTES,
+    ),
+    Breakage(
+        "a link to a table is another table",
+        "hudi_assets/catalog/places.py",
+        "        return os.path.samefile(published, path)\n",
+        "        return os.path.isfile(published)\n",
+        NOTES,
+    ),
+    Breakage(
+        "a publisher that dies leaves a view that nobody protects",
+        "hudi_assets/catalog/places.py",
+        "        _note(table, self, address)\n        return publish(address, table, self.names)\n",
+        "        publish(address, table, self.names)\n        _note(table, self, address)\n        return {}\n",
+        NOTES,
+    ),
+    Breakage(
+        "an address that nobody answers at is noted",
+        "hudi_assets/catalog/places.py",
+        "    else:\n        with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:\n"
+        "            metastore.entry(place.names.database, place.names.ro)\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "a snapshot view that a dying publisher left behind stays",
+        "hudi_assets/catalog/follow.py",
+        "        why = differs or (None if found.together else _APART)\n",
+        "        why = differs\n",
+        NOTES,
+    ),
+    Breakage(
+        "the latency of the command is not that of the promise",
+        "hudi_assets/cli_publish.py",
+        "    if target.data_latency is not None:",
+        '    if target.data_latency == "":',
+        NOTES,
+    ),
+    Breakage(
+        "a reason that is no longer true stays published",
+        "hudi_assets/catalog/publication.py",
+        '_SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)\n',
+        '_SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT)\n',
+        PUBLICATION,
+    ),
+    Breakage(
+        "a reason of before stays in a synced table",
+        "hudi_assets/catalog/spark_sql.py",
+        "        if REASON not in properties:",
+        "        if REASON in ():",
+        PUBLICATION,
+    ),
+    Breakage(
+        "the promise that is remembered is not the published one",
+        "hudi_assets/followed.py",
+        "highest_promise(context.instance, key, followed.properties)",
+        'highest_promise(context.instance, key, {"hudi_assets.freshness_ms": str(seen.freshness.freshness)})',
+        PUBLICATION,
     ),
     Breakage(
         "a table of somebody else becomes the source of our snapshot view",

@@ -1,0 +1,66 @@
+"""What is remembered of a promise, and when its reason is no longer true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dagster import AssetKey
+
+from hudi_assets.assets import PROMISED
+from hudi_assets.catalog.follow import Followed
+from hudi_assets.catalog.publication import properties_of, what_differs
+from hudi_assets.catalog.publishing import Form, Names
+from hudi_assets.catalog.spark_sql import publish_by_spark
+from hudi_assets.engine import Freshness, Publication
+from hudi_assets.followed import publications
+
+
+def promise(freshness: int | None, reason: str | None = None) -> Freshness:
+    return Freshness(freshness, reason, None, 5, "20240301000000000", None, 9)
+
+
+def read(freshness: int | None, reason: str | None = None) -> Publication:
+    return Publication("/t", promise(freshness, reason), 7, pa.schema([]), (), "d")
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"), [("a is gone", None), ("b is gone", "the published reason is not the table's")]
+)
+def test_another_reason_is_published(reason: str, why: str | None) -> None:
+    published = properties_of(read(None, "a is gone"))
+    assert what_differs(published, read(None, reason), files=True) == why  # type: ignore[arg-type]
+
+
+@dataclass
+class Spark:
+    """Keeps what it is told to do."""
+
+    told: list[str] = field(default_factory=list)
+    catalog: Any = field(default_factory=lambda: SimpleNamespace(tableExists=lambda name: name.endswith("ro`")))
+
+    def sql(self, statement: str) -> None:
+        self.told.append(statement)
+
+
+@pytest.mark.parametrize(("reason", "unset"), [("a is gone", 0), (None, 1)])
+def test_a_reason_of_before_does_not_stay_in_a_synced_table(reason: str | None, unset: int) -> None:
+    spark, table = Spark(), SimpleNamespace(publication=lambda: read(None, reason))
+    publish_by_spark(spark, table, Names("d", "ro", "rt", Form.SYNCED))  # type: ignore[arg-type]
+    wanted = "ALTER TABLE `d`.`ro` UNSET TBLPROPERTIES IF EXISTS ('hudi_assets.reason')"
+    assert spark.told.count(wanted) == unset
+    assert len(spark.told) == 1 + unset
+
+
+def test_the_promise_that_is_remembered_is_the_published_one() -> None:
+    """What is published is read anew: it may be higher than what the look has seen."""
+    instance = SimpleNamespace(get_latest_materialization_event=lambda key: None)
+    context = SimpleNamespace(instance=instance)
+    table = SimpleNamespace(key=lambda name: AssetKey(name))
+    seen = SimpleNamespace(freshness=promise(1000), now_ms=9000)
+    followed = Followed(True, "why", properties_of(read(2000)))
+    (event,) = publications(context, table, seen, followed)  # type: ignore[arg-type]
+    assert event.metadata[PROMISED].value == "1970-01-01T00:00:02Z"
