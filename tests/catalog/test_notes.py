@@ -13,11 +13,10 @@ import pytest
 
 from hudi_assets import cli
 from hudi_assets.catalog import metastore as metastore_module
-from hudi_assets.catalog import places
 from hudi_assets.catalog.follow import after_change, before_clean, follow
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Names
-from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, Conflict, EnvironmentProblem, HudiTable
+from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, Conflict, EnvironmentProblem, HudiTable, open_storage
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import HOUR, make_table, row, write
 from tests.local_session import LocalSession
@@ -276,6 +275,6 @@ def test_a_table_that_may_not_be_written_is_published_all_the_same(
     def refuse(self: object, path: str, data: bytes) -> None:
         raise PermissionError(path)
 
-    monkeypatch.setattr(type(places.open_storage(table.path)), "replace", refuse)
+    monkeypatch.setattr(type(open_storage(table.path)), "replace", refuse)
     place().publish(table)
     assert "hudi_assets.path" in memory.said("t_ro")
