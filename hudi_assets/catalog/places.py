@@ -92,8 +92,8 @@ class Place:
         machine's own, the machine's name.
         """
         if self.home_directory is None:
-            hosts = [urlsplit(one.strip()).hostname or "" for one in self.metastore.split(",")]
-            return socket.gethostname() if any(host.startswith(_LOOPBACK) for host in hosts) else None
+            own = any(_host_of(one).startswith(_LOOPBACK) for one in self.metastore.split(","))
+            return socket.gethostname() if own else None
         with suppress(OSError):
             return _id_file(self.home_directory).read_text("utf-8").strip() or None
         return None
@@ -204,6 +204,14 @@ def _note(table: HudiTable, place: Place, address: str) -> None:
         storage.replace(file, json.dumps({**said, "host": socket.gethostname()}, sort_keys=True).encode())
         if place.machine is not None:
             storage.delete(_file(asdict(place)))  # an earlier day's
+
+
+def _host_of(uri: str) -> str:
+    """Empty where it says none: whoever connects refuses it."""
+    try:
+        return urlsplit(uri.strip()).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _file_of(place: Place) -> str:

@@ -39,6 +39,7 @@ def test_another_reason_is_published(reason: str, why: str | None) -> None:
 class Spark:
     """Keeps what it is told to do."""
 
+    version: str = "4.0.0"
     told: list[str] = field(default_factory=list)
     catalog: Any = field(default_factory=lambda: SimpleNamespace(tableExists=lambda name: name.endswith("ro`")))
 
