@@ -24,8 +24,9 @@ def read_optimized_query(schema: pa.Schema, files: Sequence[str], columns: Mappi
 
     `columns`: SQL for the columns that the files have in another type than the schema, or not.
 
-    Files are named in one path with alternatives, `…/{a,b}`. Hadoop gets some characters wrong inside the
-    braces, even escaped: such a file stands in a SELECT of its own. (One of `{}[]*?` in a table that also has a
+    Files are named in one path with alternatives, `…/{a,b}`. Of several, Hadoop passes over those that are not there,
+    without an error: a view has to be published anew before files of it go. Hadoop gets some characters wrong inside
+    the braces, even escaped: such a file stands in a SELECT of its own. (One of `{}[]*?` in a table that also has a
     colon in a path it cannot read at all; the statement then fails.)
     """
     if not files:

@@ -20,6 +20,7 @@ from hudi_assets.catalog import thrift_values as wire
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION
 from hudi_assets.catalog.publishing import Form, Names, publish, same_place
+from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.engine import Conflict, EnvironmentProblem, Freshness, InvalidInput, Publication
 
 _NAMES = Names("default", "t_ro", "t_rt")
@@ -178,6 +179,15 @@ def test_by_spark_nothing_of_others_is_replaced_or_dropped(
     if read_by is None and PATH not in properties:
         spark_sql.remove_by_spark(spark, _NAMES)  # type: ignore[arg-type]
         assert spark.told == []
+
+
+def test_of_a_view_whose_files_are_partly_gone_the_docs_say_that_no_error_does() -> None:
+    """One path with alternatives: Hadoop passes over those that are not there (measured: decision 16)."""
+    query = read_optimized_query(_SCHEMA, ["/lake/t/a.parquet", "/lake/t/b.parquet"])
+    assert query == "SELECT `id` FROM parquet.`/lake/t/{a.parquet,b.parquet}`"
+    docs = Path(__file__).parents[2] / "docs"
+    for page in ("how-to/catalog.md", "decisions/0016-views-never-name-gone-files.md"):
+        assert "**without an error**" in (docs / page).read_text("utf-8")
 
 
 # -- synced tables
