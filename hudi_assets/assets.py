@@ -172,8 +172,10 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
         timezone="UTC",
     )
     # Of windows that are still to come the partitions are not there yet.
-    ended = last.end_ms <= time.time() * 1000
-    if partitions.get_first_partition_key() != first.id or (ended and partitions.get_last_partition_key() != last.id):
+    now = time.time() * 1000
+    begins = first.end_ms > now or partitions.get_first_partition_key() == first.id
+    ends = last.end_ms > now or partitions.get_last_partition_key() == last.id
+    if not begins or not ends:
         raise ValueError(f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows")
     return partitions
 

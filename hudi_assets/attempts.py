@@ -13,6 +13,7 @@ from dagster import AssetKey, DagsterInstance, DagsterRun, DagsterRunStatus, Run
 
 # The state of the table that a run was asked for: `table:kind:…`.
 STATE_TAG: Final = "hudi_assets/state"
+COMPACT: Final = "compact"
 QUICK_ATTEMPTS: Final = 3
 HOUR_MS: Final = 3_600_000
 # Enough to find the last three of a kind among runs of the other kinds.
@@ -49,19 +50,35 @@ def attempts_of(instance: DagsterInstance, tags: dict[str, str], state: str, ass
     """The attempts at what is to be done now (`state`), the newest first.
 
     `tags` are those of the table's runs, `asset` what a run has to make. A run of the sensor came to nothing if it did
-    not succeed, or if it succeeded and left the table in the state that it was asked for. One that a person started
-    counts if it succeeded.
+    not succeed, or if it succeeded and left the table in the state that it was asked for. One that was asked for
+    something else and failed says nothing of this, and one that compacted did its work, whatever failed beside it. One
+    that a person started counts if it succeeded.
     """
+    compacted = _last_maker(instance, asset) if _kind(state) == COMPACT else None
     records = instance.get_run_records(RunsFilter(tags=tags, statuses=_ENDED), limit=_LATEST_RUNS)
     found = []
     for record in records:
         run = record.dagster_run
-        succeeded = run.status is DagsterRunStatus.SUCCESS
+        succeeded, asked_for = run.status is DagsterRunStatus.SUCCESS, run.tags.get(STATE_TAG)
+        if run.run_id == compacted:
+            found.append(Attempt(_created_ms(record), True))
+            break  # what was before it does not count any more
         if succeeded and not _makes(run, asset):
             continue
-        if succeeded or STATE_TAG in run.tags:
-            found.append(Attempt(_created_ms(record), succeeded and run.tags.get(STATE_TAG) != state))
+        if succeeded or (asked_for is not None and _kind(asked_for) == _kind(state)):
+            found.append(Attempt(_created_ms(record), succeeded and asked_for != state))
     return tuple(found)
+
+
+def _kind(state: str) -> str:
+    """What a run was asked for: the second part of the tag."""
+    return state.split(":")[1]
+
+
+def _last_maker(instance: DagsterInstance, asset: AssetKey) -> str | None:
+    """The run that made the asset last, however it ended."""
+    event = instance.get_latest_materialization_event(asset)
+    return event.run_id if event is not None else None
 
 
 def _makes(run: DagsterRun, asset: AssetKey) -> bool:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 FRESHNESS_WITHIN_SLO = "freshness_within_slo"
 NO_PRE_THRESHOLD_LOGS = "no_pre_threshold_logs"
+NO_LATE_RECORDS = "no_late_records"
 _MAGIC = b"#HUDI#"
 # Kinds of findings that change no answer.
 _LEFTOVERS = frozenset({"unfinished", "guard", "orphan", "markers", "unknown_file", "broken_link"})
@@ -191,7 +192,7 @@ def _files_match_timeline(table: TableAssets) -> AssetChecksDefinition:
 def _no_late_records(table: TableAssets) -> AssetChecksDefinition:
     @asset_check(
         asset=table.key("freshness"),
-        name="no_late_records",
+        name=NO_LATE_RECORDS,
         description=(
             "No record lies at or below a freshness that was published before it came. Such records are out of the "
             "read-optimized view until the next compaction."
@@ -202,9 +203,14 @@ def _no_late_records(table: TableAssets) -> AssetChecksDefinition:
         promised = told_ms(latest_metadata(context.instance, table.key("freshness")), PROMISED, old="promised_ms")
         if promised is None:
             return _result([], {"reason": "no freshness was published yet: nothing can be late"})
-        return _result(find_late(table.open(context).late_records(promised)), {"promised": iso(promised)})
+        return late_result(find_late(table.open(context).late_records(promised)), promised)
 
     return no_late_records
+
+
+def late_result(found: Iterable[str], promised: int) -> AssetCheckResult:
+    """`no_late_records`, of what was found at or below the highest freshness that was published."""
+    return _result(list(found), {"promised": iso(promised)})
 
 
 def _ro_complete(table: TableAssets) -> AssetChecksDefinition:
@@ -241,12 +247,14 @@ def _freshness_within_slo(table: TableAssets, slo: int) -> AssetChecksDefinition
     return freshness_within_slo
 
 
-def slo_result(promise: Freshness, now: int, slo: int, says: Mapping[str, str] | None = None) -> AssetCheckResult:
-    """`freshness_within_slo`. `says`: more for the reader."""
+def slo_result(
+    promise: Freshness, now: int, slo: int, says: Mapping[str, str] | None = None, refusal: str | None = None
+) -> AssetCheckResult:
+    """`freshness_within_slo`. `says`: more for the reader. `refusal`: why the table can not be compacted at all."""
     metadata: dict[str, Any] = {"freshness": iso(promise.freshness) or "none", "table_clock": iso(now)}
     if promise.freshness is not None:
         metadata["lag_seconds"] = (now - promise.freshness) / 1000
-    found = find_beyond_slo(promise, now, slo)
+    found = find_beyond_slo(promise, now, slo) + ([] if refusal is None else [f"it cannot be compacted: {refusal}"])
     return _result(found, metadata | {"slo": duration(slo)} | dict(says or {}), AssetCheckSeverity.WARN)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CLEAN = "hoodie.clean.automatic"
 ARCHIVE = "hoodie.archive.automatic"
+_PUT_OFF = "put off: "
 
 
 class HousekeepingConfig(Config):
@@ -68,6 +69,9 @@ def housekeeping_asset(table: TableAssets) -> AssetsDefinition:
             observe(context, f"Nothing was to be done: {CLEAN} and {ARCHIVE} are off.", {})
             return
         metadata, errors = _keep_house(hudi, wanted)
+        for name, what in metadata.items():
+            if str(what).startswith(_PUT_OFF):
+                context.log.warning(f"{name} was {what}")
         yield MaterializeResult(metadata=report.recovery_metadata(recovered) | metadata)
         if errors:
             raise errors[0]
@@ -95,7 +99,7 @@ def _keep_house(hudi: "HudiTable", wanted: Mapping[str, bool]) -> tuple[dict[str
             done = step()
         except Conflict as conflict:
             # Somebody else is at work on the table: the next compaction brings another chance.
-            metadata[name] = f"put off: {conflict}"
+            metadata[name] = f"{_PUT_OFF}{conflict}"
         except HudiAssetsError as error:
             metadata[name] = f"failed: {error}"
             errors.append(error)

@@ -20,11 +20,13 @@ from dagster import (
     AssetObservation,
     DagsterInstance,
 )
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from hudi_assets import report
 from hudi_assets.assets import TableAssets
 from hudi_assets.checks import (
     FRESHNESS_WITHIN_SLO,
+    NO_LATE_RECORDS,
     NO_PRE_THRESHOLD_LOGS,
     pre_threshold_result,
     slo_result,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 HOUR_MS: Final = 3_600_000
 # By this tag Dagster tells whether what stands downstream has seen the newest version.
 _DATA_VERSION_TAG: Final = "dagster/data_version"
+_EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +145,18 @@ def _is_time(table: TableAssets, seen: Seen, last: Reported, wall_ms: int) -> bo
 # ------------------------------------------------------------------------------------------ checks
 
 
-def results(table: TableAssets, hudi: "HudiTable", seen: Seen, says: Mapping[str, str]) -> dict[str, AssetCheckResult]:
-    """Check → its result, by this look."""
+def results(
+    table: TableAssets,
+    hudi: "HudiTable",
+    seen: Seen,
+    says: Mapping[str, str],
+    refused: HudiAssetsError | None = None,
+) -> dict[str, AssetCheckResult]:
+    """Check → its result, by this look. `refused`: why the table cannot be compacted until its owner does something."""
     found = {NO_PRE_THRESHOLD_LOGS: pre_threshold_result(hudi, seen.stats)}
     if table.freshness_slo_ms is not None:
-        found[FRESHNESS_WITHIN_SLO] = slo_result(seen.stats.freshness, seen.now_ms, table.freshness_slo_ms, says)
+        why = None if refused is None else str(refused)
+        found[FRESHNESS_WITHIN_SLO] = slo_result(seen.stats.freshness, seen.now_ms, table.freshness_slo_ms, says, why)
     return found
 
 
@@ -166,8 +176,13 @@ def evaluations(
         key = AssetCheckKey(table.key("ro_snapshot" if name == NO_PRE_THRESHOLD_LOGS else "freshness"), name)
         record = instance.get_latest_asset_check_evaluation_record(key)
         event = record.evaluation if record else None
-        last = event if isinstance(event, AssetCheckEvaluation) else None
-        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and last else None
+        planned = record is not None and not isinstance(event, AssetCheckEvaluation)
+        last = (
+            event if isinstance(event, AssetCheckEvaluation) else _last_evaluation(instance, key) if planned else None
+        )
+        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and not planned else None
+        if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
+            continue  # runs say so
         severity = _severity(name, result, last)
         if last is None or age_ms is None or (last.passed, last.severity) != (result.passed, severity):
             due = True
@@ -176,6 +191,13 @@ def evaluations(
         if due:
             events.append(_evaluation(key, result, severity))
     return events
+
+
+def _last_evaluation(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation | None:
+    """The last one that was made; a run that is only going to make one, or died before, has a record after it."""
+    history = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_EVALUATED)
+    event = history[0].evaluation if history else None
+    return event if isinstance(event, AssetCheckEvaluation) else None
 
 
 def _severity(name: str, result: AssetCheckResult, last: AssetCheckEvaluation | None) -> AssetCheckSeverity:
@@ -218,8 +240,28 @@ def report_failure(instance: DagsterInstance, table: TableAssets, problem: Excep
     report_now(instance, evaluations(instance, table, found, wall_ms, run_at_work=False))
 
 
-def report_now(instance: DagsterInstance, events: Iterable[AssetCheckEvaluation | AssetMaterialization]) -> None:
-    """What a tick that is about to fail has to say."""
+# Path of a table → what was reported of it last by a tick that failed: such a tick leaves no cursor.
+_refusals: dict[str, Reported] = {}
+
+
+def report_refusal(
+    instance: DagsterInstance,
+    table: TableAssets,
+    path: str,
+    seen: Seen,
+    checks: Iterable[AssetCheckEvaluation],
+    wall_ms: int,
+) -> None:
+    """What a tick saw that is about to fail because the table is refused: its numbers go on, at the same pace."""
+    last = _refusals.get(path, Reported())
+    observed, _refusals[path] = observations(table, seen, last, wall_ms, says={}, before_run=False)
+    report_now(instance, [*observed, *checks])
+
+
+def report_now(
+    instance: DagsterInstance, events: Iterable[AssetCheckEvaluation | AssetMaterialization | AssetObservation]
+) -> None:
+    """Report without waiting for the tick's end: it may fail, or take too long, and lose its events."""
     for event in events:
         instance.report_runless_asset_event(event)
 

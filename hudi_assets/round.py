@@ -1,11 +1,14 @@
 """One sensor for many tables: it looks at them in turn, for as long as a tick may take, and goes on at the next tick.
 
-Dagster's daemon gives a sensor 60 seconds (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). What is wrong with one table is
-logged, reported by that table's checks, and told in the tick's words; the others are looked at all the same.
+Dagster's daemon gives a sensor 60 seconds (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). Of a tick that takes longer it takes
+neither events nor cursor, so what such a tick was busy with is remembered here: the next one goes on elsewhere. What is
+wrong with one table is logged, reported by that table's checks, and told in the tick's words; the others are looked at
+all the same.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
 from base64 import b64decode, b64encode
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 _NAMED: Final = 5
+# For Dagster's own part of a tick.
+_SPARE_SECONDS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,49 @@ class RoundCursor:
         return dumps([self.next, b64encode(zlib.compress(dumps(dict(self.tables)).encode())).decode()])
 
 
+@dataclass
+class RoundTick:
+    """A tick as the code server saw it, whatever the daemon took of it; seconds by the monotonic clock."""
+
+    cursor: str | None
+    began: float
+    ended: float | None = None
+    # The tables that it looked at, the last one last.
+    looked: list[str] = field(default_factory=list)
+
+    def was_lost(self, cursor: str | None) -> bool:
+        """Whether the daemon gave it up: the same cursor comes again, and no answer came in time."""
+        in_time = self.ended is not None and self.ended - self.began <= sensor_deadline()
+        return bool(self.looked) and cursor == self.cursor and not in_time
+
+
+@dataclass
+class RoundMemory:
+    """What the code server remembers of one sensor."""
+
+    last: RoundTick | None = None
+    # Table → how many seconds its last look took.
+    took: dict[str, float] = field(default_factory=dict)
+
+    def first(self, cursor: str | None, names: Sequence[str], asked: str | None) -> str | None:
+        """With which table to begin. After a tick that was lost: with the one that it did not get through with, or
+        after that, where it was alone."""
+        lost = self.last if self.last is not None and self.last.was_lost(cursor) else None
+        at = lost.looked[-1] if lost else None
+        if lost is None or at not in names:
+            return asked
+        return at if len(lost.looked) > 1 else names[(names.index(at) + 1) % len(names)]
+
+
+# Sensor → its memory, one in each code server.
+_memories: dict[str, RoundMemory] = {}
+
+
+def sensor_deadline() -> float:
+    """How many seconds the daemon waits for a tick, as far as this process can tell: its environment may be another."""
+    return float(os.environ.get("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS") or 60)
+
+
 def in_turn(tables: Sequence[Watched], first: str | None) -> Iterator[Watched]:
     """All tables, beginning with the one of that name, or else from the start."""
     start = next((number for number, one in enumerate(tables) if one.table.name == first), 0)
@@ -120,25 +168,31 @@ def tables_trigger(
         description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_around(context, watched, seconds)
+        return look_around(context, watched, seconds, _memories.setdefault(name, RoundMemory()))
 
     return evaluate
 
 
-def look_around(context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float) -> SensorResult:
+def look_around(
+    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: RoundMemory
+) -> SensorResult:
     """One tick. At least one table is looked at, so that every round comes to its end."""
-    before, until = RoundCursor.of(context.cursor), time.monotonic() + seconds
+    before, began = RoundCursor.of(context.cursor), time.monotonic()
+    first = memory.first(context.cursor, [one.table.name for one in watched], before.next)
+    tick = memory.last = RoundTick(context.cursor, began)
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
     requests: list[RunRequest] = []
     events: list[Any] = []
     failed: list[str] = []
-    looked, next_ = 0, None
-    for one in in_turn(watched, before.next):
+    next_ = None
+    for one in in_turn(watched, first):
         name = one.table.name
-        if looked and time.monotonic() >= until:
+        started = time.monotonic()
+        late = started + memory.took.get(name, 0) > began + sensor_deadline() - _SPARE_SECONDS
+        if tick.looked and (started >= began + seconds or late):
             next_ = name
             break
-        looked += 1
+        tick.looked.append(name)
         try:
             resources = _resources(context, one)
             log = NamedLog(context.log, {"table": name})
@@ -147,11 +201,14 @@ def look_around(context: SensorEvaluationContext, watched: Sequence[Watched], se
             context.log.error(f"{name}: {problem}")
             failed.append(f"{name}: {problem}")
             continue
+        finally:
+            memory.took[name] = time.monotonic() - started
         requests += [_of_table(one.table, request) for request in found.run_requests or []]
         events += found.asset_events or []
         if found.cursor is not None:
             cursors[name] = found.cursor
-    words = _words(looked, len(watched), failed, next_)
+    words = _words(len(tick.looked), len(watched), failed, next_)
+    tick.ended = time.monotonic()
     context.log.info(words)
     return SensorResult(
         run_requests=requests,

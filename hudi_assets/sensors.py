@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dagster import (
-    AssetMaterialization,
     AssetSelection,
     DagsterInstance,
     DagsterRunStatus,
@@ -24,11 +23,13 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.assets import TableAssets, Tick, ours
-from hudi_assets.attempts import STATE_TAG, attempts_of, pause
-from hudi_assets.checks import published_freshness
+from hudi_assets.assets import TableAssets, Tick, highest_promise, ours
+from hudi_assets.attempts import COMPACT, STATE_TAG, attempts_of, pause
+from hudi_assets.checks import NO_LATE_RECORDS, published_freshness
 from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
 from hudi_assets.followed import follow_look, publications
+from hudi_assets.ingestion import INGESTION_TAG
+from hudi_assets.late import late_by_look
 from hudi_assets.looks import (
     Reported,
     Seen,
@@ -37,6 +38,7 @@ from hudi_assets.looks import (
     observations,
     report_failure,
     report_now,
+    report_refusal,
     results,
     see,
     wall_ms,
@@ -108,12 +110,14 @@ def decide(
     slo: int | None,
     trigger: TriggerName = TriggerName.EVENT_TIME,
     reach: int | None = None,
+    promised: int | None = None,
 ) -> Decision:
     """What the table needs. Pure; times are epoch ms, durations ms.
 
     `freshness` is the table's now, `published` the one that readers find in the catalog. Late data makes the
     first fall below the second: that is published at once, and compacted at once where the SLO is broken.
-    `reach`: how far event time could be compacted, where bounds let a single plan do less.
+    `reach`: how far event time could be compacted, where bounds let a single plan do less. `promised` is the highest
+    freshness that readers were told: where the fall is published already, the late data is compacted all the same.
     """
     if pending is not None:
         return Compact(f"compaction {pending.instant} is planned and was not finished")
@@ -126,8 +130,10 @@ def decide(
         return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}", warning)
     if last_threshold is None:
         return Compact(f"first compaction, up to {iso(due.threshold)}", warning)
-    if fallen and slo is not None and (freshness is None or now - freshness > slo):
-        return Compact(_fallen(freshness, published) + f", more than {duration(slo)} behind the clock", warning)
+    helps = promised is not None and (freshness is None or freshness < min(promised, due.claims))
+    if (fallen or helps) and slo is not None and (freshness is None or now - freshness > slo):
+        words = _fallen(freshness, published if fallen else promised)
+        return Compact(f"{words}, more than {duration(slo)} behind the clock", warning)
     moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
     if moved >= compact_every:
         return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}", warning)
@@ -203,33 +209,51 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     running = unfinished_run(instance, table)
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
-    published: list[AssetMaterialization] = []
+    decision = None if seen.look is None or running else _decide_for(hudi, seen.look, instance, table)
+    stands = seen.look is not None and _follow(context, table, hudi, seen.look, says)
     if running is not None:
         why = f"Run {running} is at work on {table.name}."
-    elif seen.look is not None:
-        decision = _decide_for(hudi, seen.look, instance, table)
-        followed = follow_look(context, table, hudi, seen.look)
-        published = publications(context, table, seen.look, followed)
-        if isinstance(decision, PublishFreshness) and followed.stands:
+    elif decision is not None:
+        if isinstance(decision, PublishFreshness) and stands:
             decision = Wait(f"{decision.why}; the catalog says so now")
         if isinstance(decision, Wait):
             why, problem = decision.why, _no_latency(hudi, decision)
         else:
-            request, says = _request(context, table, seen, decision, now)
-            why = "; ".join([decision.why, *says.values()])
-    checks = evaluations(instance, table, results(table, hudi, seen, says), now, run_at_work=running is not None)
-    if problem is not None and running is None and not isinstance(problem, Conflict):
-        report_now(instance, [*published, *checks])
-        raise _AlreadyReportedError from problem
+            request, waits = _request(context, table, seen, decision, now)
+            says |= waits
+            why = "; ".join([decision.why, *waits.values()])
+    refused = problem if running is None and not isinstance(problem, Conflict) else None
+    found = results(table, hudi, seen, says, refused)
+    late = late_by_look(context, table, hudi, seen, now)
+    found |= {NO_LATE_RECORDS: late} if late else {}
+    checks = evaluations(instance, table, found, now, run_at_work=running is not None)
+    if refused is not None:
+        report_refusal(instance, table, hudi.path, seen, checks, now)
+        raise _AlreadyReportedError from refused
     why = str(problem) if problem is not None and running is None else why
     seen_before = Reported.of(context.cursor)
     observed, reported = observations(table, seen, seen_before, now, says=says, before_run=request is not None)
     return SensorResult(
         run_requests=[request] if request else [],
         skip_reason=None if request else SkipReason(why),
-        asset_events=[*published, *observed, *checks],
+        asset_events=[*observed, *checks],
         cursor=reported.cursor(),
     )
+
+
+def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", look: Look, says: dict[str, str]) -> bool:
+    """Whether the catalog says now what is true. What is wrong with a catalog keeps no compaction from being asked for.
+
+    What was published is reported at once: a tick that takes too long loses its events, and readers were told.
+    """
+    try:
+        followed = follow_look(context, table, hudi, look)
+    except Exception as problem:
+        context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
+        says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
+        return False
+    report_now(context.instance, publications(context, table, look, followed))
+    return followed.stands
 
 
 def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
@@ -244,6 +268,8 @@ def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
     maintained = {table.key(name) for name in MAINTENANCE}
     by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=_UNFINISHED)
     for run in instance.get_runs(by_pool, limit=_MOST_RUNS):
+        if INGESTION_TAG in run.tags:
+            continue  # of the job's own runs Dagster keeps no selection
         if not run.asset_selection or maintained & run.asset_selection:
             return run.run_id[:8]
     return None
@@ -263,6 +289,7 @@ def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table:
         slo=table.freshness_slo_ms,
         trigger=settings.trigger,
         reach=promise.watermark if hudi.plans_in_series else None,
+        promised=highest_promise(instance, table.key("freshness"), promise),
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
@@ -293,7 +320,7 @@ def _request(
     A run key fires once, so it names the state of the table and counts the runs that came of it so far.
     """
     instance = context.instance
-    kind, only, config = "compact", None, None
+    kind, only, config = COMPACT, None, None
     state = f"{table.name}:{{}}:{seen.stats.last_commit}"
     if isinstance(decision, PublishFreshness):
         kind = only = "freshness"
@@ -332,6 +359,6 @@ def _publish(freshness: int | None, published: int | None, now: int, slo: int | 
     )
 
 
-def _fallen(freshness: int | None, published: int | None) -> str:
+def _fallen(freshness: int | None, told: int | None) -> str:
     now = iso(freshness) if freshness is not None else "unknown"
-    return f"the freshness has fallen back from {iso(published)} to {now}"
+    return f"the freshness has fallen back from {iso(told)} to {now}"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagster import Component, ComponentLoadContext, Definitions, Model, Resolvable
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hudi_assets.components.hudi_table import HudiTableComponent
-from hudi_assets.round import Watched, tables_job, tables_trigger
+from hudi_assets.round import Watched, sensor_deadline, tables_job, tables_trigger
 
 
 class RoundModel(Model, Resolvable):
@@ -20,6 +20,16 @@ class RoundModel(Model, Resolvable):
     look_seconds: float = 40
     """How long a tick may look; the next one goes on. Dagster gives a sensor 60 s in all."""
     running: bool = True
+
+    @field_validator("look_seconds")
+    @classmethod
+    def _ends_in_time(cls, seconds: float) -> float:
+        if not 0 <= seconds < sensor_deadline():
+            raise ValueError(
+                f"has to be less than the {sensor_deadline():g} s after which Dagster gives a tick up, with all that "
+                "it says (DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS, of the daemon and of the code server)"
+            )
+        return seconds
 
 
 class HudiTablesComponent(Component, Model, Resolvable):

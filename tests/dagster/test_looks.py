@@ -10,7 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetMaterialization, AssetObservation
+from dagster import (
+    AssetCheckKey,
+    AssetCheckSeverity,
+    AssetKey,
+    AssetMaterialization,
+    AssetObservation,
+    AssetRecordsFilter,
+)
 
 from hudi_assets import looks
 from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, iso
@@ -248,19 +255,36 @@ def test_what_keeps_from_planning_keeps_from_no_report(
     assert "behind the clock" in str(found.description)
 
 
-def test_a_refusal_says_nothing_of_the_freshness(sensor: Sensor, monkeypatch: pytest.MonkeyPatch) -> None:
-    live(sensor.platform)
+def test_a_table_that_is_refused_does_not_look_well_and_its_numbers_go_on(
+    sensor: Sensor, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = live(sensor.platform)
+    instance, key = sensor.instance, AssetKey(["events", "freshness"])
 
     def refuse(_: HudiTable) -> None:
         raise InvalidInput("say who writes")
 
-    monkeypatch.setattr(HudiTable, "look", refuse)
-    for _ in range(3):
+    def observed() -> list[Any]:
+        found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=10).records
+        return [one.asset_observation.metadata["remaining_log_files"].value for one in found if one.asset_observation]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HudiTable, "look", refuse)
+        for _ in range(3):
+            with pytest.raises(InvalidInput, match="say who writes"):
+                sensor.tick()
+        assert sensor.check(SLO) is False
+        assert "it cannot be compacted: say who writes" in str(sensor.evaluation(SLO).description)  # type: ignore[union-attr]
+        history = instance.event_log_storage.get_asset_check_execution_history(AssetCheckKey(key, SLO), limit=10)
+        assert len(history) == 1
+        assert len(observed()) == 1
+        write(table, 4, minutes_ago=1)
+        clock.pass_by(6)
         with pytest.raises(InvalidInput, match="say who writes"):
             sensor.tick()
+        assert observed() == [3, 2]
+    sensor.tick()
     assert sensor.check(SLO) is True
-    key = AssetCheckKey(AssetKey(["events", "freshness"]), SLO)
-    assert len(sensor.instance.event_log_storage.get_asset_check_execution_history(key, limit=10)) == 1
 
 
 def test_a_table_that_cannot_be_read_breaks_the_slo_once(sensor: Sensor, clock: Clock) -> None:

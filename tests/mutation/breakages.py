@@ -55,6 +55,8 @@ PICTURES = ("tests/unit/test_pictures.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
+LATE_LOOKS = ("tests/dagster/test_looks_at_late_data.py",)
+RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 INGESTION = ("tests/dagster/test_ingestion.py",)
 
@@ -1697,8 +1699,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "while a run is at work no look is reported",
         "hudi_assets/sensors.py",
-        "asset_events=[*published, *observed, *checks],",
-        "asset_events=[] if running else [*published, *observed, *checks],",
+        "asset_events=[*observed, *checks],",
+        "asset_events=[] if running else [*observed, *checks],",
         TICKS,
     ),
     Breakage(
@@ -1739,8 +1741,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a commit makes failed runs forgotten",
         "hudi_assets/attempts.py",
-        "        if succeeded or STATE_TAG in run.tags:\n",
-        "        if succeeded or run.tags.get(STATE_TAG) == state:\n",
+        "        if succeeded or (asked_for is not None and _kind(asked_for) == _kind(state)):\n",
+        "        if succeeded or asked_for == state:\n",
         ATTEMPTED,
     ),
     Breakage(
@@ -2153,7 +2155,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "every tick begins with the first table",
         "hudi_assets/round.py",
-        "    for one in in_turn(watched, before.next):",
+        "    for one in in_turn(watched, first):",
         "    for one in in_turn(watched, None):",
         MANY,
     ),
@@ -2191,5 +2193,111 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    followed = follow(seen, hudi, place, step_ms=table.report_every_ms)\n",
         "    followed = Followed(True)\n",
         ("tests/catalog/test_truth.py",),
+    ),
+    # -- looks beside runs, and ticks that are lost
+    Breakage(
+        "late data that a tick publishes is not told",
+        "hudi_assets/sensors.py",
+        "{NO_LATE_RECORDS: late} if late else {}",
+        "{}",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "log files with late data are read at every tick",
+        "hudi_assets/late.py",
+        "        if recent or before.commit == stats.last_commit:\n",
+        "        if False:\n",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "late data whose fall is published is not compacted at once",
+        "hudi_assets/sensors.py",
+        "    if (fallen or helps) and ",
+        "    if fallen and ",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "an untrue promise stays while a run is at work",
+        "hudi_assets/sensors.py",
+        "    stands = seen.look is not None and _follow(",
+        "    stands = seen.look is not None and not running and _follow(",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "a catalog that cannot be asked keeps compactions away",
+        "hudi_assets/sensors.py",
+        "    except Exception as problem:\n        context.log.warning(",
+        "    except ZeroDivisionError as problem:\n        context.log.warning(",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "the ingestion's own runs hold compactions back",
+        "hudi_assets/sensors.py",
+        "        if INGESTION_TAG in run.tags:\n",
+        "        if False:\n",
+        LATE_LOOKS,
+    ),
+    Breakage(
+        "a tick that was lost begins again with the same table",
+        "hudi_assets/round.py",
+        "        at = lost.looked[-1] if lost else None\n",
+        "        at = None\n",
+        ("tests/dagster/test_lost_ticks.py",),
+    ),
+    Breakage(
+        "looks that took too long together are made together again",
+        "hudi_assets/round.py",
+        " (started >= began + seconds or late):",
+        " started >= began + seconds:",
+        ("tests/dagster/test_lost_ticks.py",),
+    ),
+    Breakage(
+        "a compaction counts as failed with what failed beside it",
+        "hudi_assets/attempts.py",
+        "        if run.run_id == compacted:\n",
+        "        if False:\n",
+        RUNS_AND_LOOKS,
+    ),
+    Breakage(
+        "failures of one kind hold runs of another back",
+        "hudi_assets/attempts.py",
+        " == _kind(state)):\n",
+        " != ''):\n",
+        RUNS_AND_LOOKS,
+    ),
+    Breakage(
+        "an error becomes a warning when the next run is created",
+        "hudi_assets/looks.py",
+        "            last = _last_evaluation(instance, key)\n",
+        "            pass\n",
+        RUNS_AND_LOOKS,
+    ),
+    Breakage(
+        "a table that is refused looks well",
+        "hudi_assets/looks.py",
+        "        why = None if refused is None else str(refused)\n",
+        "        why = None\n",
+        TICKS,
+    ),
+    Breakage(
+        "the numbers of a table that is refused stop",
+        "hudi_assets/looks.py",
+        "    report_now(instance, [*observed, *checks])\n",
+        "    report_now(instance, checks)\n",
+        TICKS,
+    ),
+    Breakage(
+        "a source whose first window has not ended loads nothing",
+        "hudi_assets/assets.py",
+        "    begins = first.end_ms > now or ",
+        "    begins = ",
+        RUNS_AND_LOOKS,
+    ),
+    Breakage(
+        "a clean is put off without a word",
+        "hudi_assets/housekeeping.py",
+        "            if str(what).startswith(_PUT_OFF):\n",
+        "            if False:\n",
+        RUNS_AND_LOOKS,
     ),
 )

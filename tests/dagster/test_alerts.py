@@ -1,0 +1,56 @@
+"""The sensor of docs/how-to/alerts.md: what was posted is not posted again while a later message is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    asset,
+    asset_check,
+    build_sensor_context,
+)
+
+from tests.dagster.alerts import documented
+
+
+def test_each_message_is_posted_once_though_another_is_refused() -> None:
+    @asset
+    def a() -> None: ...
+
+    @asset_check(asset=a, name="first")
+    def first() -> Any: ...
+
+    @asset_check(asset=a, name="second")
+    def second() -> Any: ...
+
+    names = documented()
+    posted: list[str] = []
+    refused = {"a second: broken"}
+
+    def post(text: str) -> None:
+        if text in refused:
+            raise OSError("HTTP Error 500")
+        posted.append(text)
+
+    names["post"].__globals__["post"] = post
+    definitions = Definitions(assets=[a], asset_checks=[first, second], sensors=[names["check_alerts"]])
+    with DagsterInstance.ephemeral() as instance:
+        for check in ("first", "second"):
+            instance.report_runless_asset_event(
+                AssetCheckEvaluation(asset_key=AssetKey("a"), check_name=check, passed=False, description="broken")
+            )
+        cursor = None
+        for _ in range(3):
+            context = build_sensor_context(instance=instance, cursor=cursor, definitions=definitions)
+            cursor = names["check_alerts"].evaluate_tick(context).cursor
+        assert posted == ["a first: broken"]
+        refused.clear()
+        context = build_sensor_context(instance=instance, cursor=cursor, definitions=definitions)
+        cursor = names["check_alerts"].evaluate_tick(context).cursor
+    assert posted == ["a first: broken", "a second: broken"]
+    assert json.loads(cursor) == ["a first", "a second"]
