@@ -176,11 +176,10 @@ def evaluations(
         key = AssetCheckKey(table.key("ro_snapshot" if name == NO_PRE_THRESHOLD_LOGS else "freshness"), name)
         record = instance.get_latest_asset_check_evaluation_record(key)
         event = record.evaluation if record else None
-        planned = record is not None and not isinstance(event, AssetCheckEvaluation)
-        last = (
-            event if isinstance(event, AssetCheckEvaluation) else _last_evaluation(instance, key) if planned else None
-        )
-        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and not planned else None
+        last = event if isinstance(event, AssetCheckEvaluation) else None
+        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and last else None
+        if record and last is None:
+            last = _last_evaluation(instance, key)
         if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
             continue  # runs say so
         severity = _severity(name, result, last)
