@@ -330,13 +330,16 @@ def highest_promise(instance: DagsterInstance, key: AssetKey, published: Mapping
     Late data makes the freshness fall back, and what has come late is told by what was promised before. What
     was promised on a compaction that has been rolled back since is forgotten.
     """
+    known = promised_before(instance, key, stated_instant(published))
+    return max((one for one in (known, stated_freshness(published)) if one is not None), default=None)
+
+
+def promised_before(instance: DagsterInstance, key: AssetKey, last_compaction: str | None) -> int | None:
+    """The highest freshness (epoch ms) that readers were told so far, of a table with this last compaction."""
     earlier = latest_metadata(instance, key)
-    told = told_ms(earlier, PROMISED, old="promised_ms")
     instant = earlier.get("last_compaction", earlier.get("instant"))
-    undone = isinstance(instant, str) and instant != "none" and instant > (stated_instant(published) or "")
-    known = [] if undone or told is None else [told]
-    now = stated_freshness(published)
-    return max([*known, *([] if now is None else [now])], default=None)
+    undone = isinstance(instant, str) and instant != "none" and instant > (last_compaction or "")
+    return None if undone else told_ms(earlier, PROMISED, old="promised_ms")
 
 
 def latest_metadata(instance: DagsterInstance, key: AssetKey) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from dagster import AssetCheckResult
 
-from hudi_assets.assets import TableAssets, Tick, highest_promise
+from hudi_assets.assets import TableAssets, Tick, promised_before
 from hudi_assets.checks import find_late, late_result
 from hudi_assets.engine import HudiAssetsError, LogBar, iso
 from hudi_assets.looks import Seen
@@ -45,7 +45,7 @@ _remembered: dict[str, _Remembered] = {}
 def late_by_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, now: int) -> AssetCheckResult | None:
     """The check's result; None where nothing was promised, or where it could not be told this time."""
     stats, promise = seen.stats, seen.stats.freshness
-    promised = highest_promise(context.instance, table.key("freshness"), promise)
+    promised = promised_before(context.instance, table.key("freshness"), promise.instant)
     if promised is None:
         return None
     low = stats.min_event_time

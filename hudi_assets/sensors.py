@@ -23,7 +23,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.assets import TableAssets, Tick, highest_promise, ours
+from hudi_assets.assets import TableAssets, Tick, ours, promised_before
 from hudi_assets.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.checks import NO_LATE_RECORDS, published_freshness
 from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
@@ -289,7 +289,7 @@ def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table:
         slo=table.freshness_slo_ms,
         trigger=settings.trigger,
         reach=promise.watermark if hudi.plans_in_series else None,
-        promised=highest_promise(instance, table.key("freshness"), promise),
+        promised=promised_before(instance, table.key("freshness"), promise.instant),
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from dagster import DagsterRunStatus, RunsFilter
 
 from hudi_assets import late
 from hudi_assets.assets import PROMISED
-from hudi_assets.catalog import follow as following
+from hudi_assets.catalog.places import Found
 from hudi_assets.catalog.publication import PATH, freshness_properties
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.engine import HudiTable, iso
@@ -33,8 +32,8 @@ class FilePlace:
     def __init__(self, file: Path) -> None:
         self.file = file
 
-    def address(self) -> str:
-        return str(self.file)
+    def found(self) -> Found | None:
+        return Found(json.loads(self.file.read_text()), True) if self.file.exists() else None
 
     def publish(self, table: HudiTable) -> dict[str, str]:
         found = {**freshness_properties(table.freshness(), table), PATH: table.path}
@@ -51,13 +50,8 @@ class PlacedCatalog(FileCatalog):
 
 
 @pytest.fixture
-def sensor(quick: Platform, monkeypatch: pytest.MonkeyPatch) -> Sensor:
+def sensor(quick: Platform) -> Sensor:
     """Of a table whose ticks publish by themselves."""
-
-    def published(address: str, names: Names) -> Mapping[str, str] | None:
-        return json.loads(Path(address).read_text()) if Path(address).exists() else None
-
-    monkeypatch.setattr(following, "published", published)
     quick.catalog = PlacedCatalog(file=str(quick.home / "catalog.json"))
     quick.attributes = {"freshness_slo": "30h", "compact_every": "6h"}
     return Sensor(quick)
@@ -157,7 +151,7 @@ def test_a_catalog_that_cannot_be_asked_keeps_no_compaction_away(
     def refuse(_: object) -> str:
         raise problem
 
-    monkeypatch.setattr(FilePlace, "address", refuse)
+    monkeypatch.setattr(FilePlace, "found", refuse)
     sensor.platform.ingest(0, 1)
     sensor.tick()
     assert sensor.last.run_requests
