@@ -292,7 +292,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
             spark = session.spark_session if catalog.needs_spark else None
             properties = catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
             metadata = report.freshness_metadata(hudi, promise, properties)
-            metadata |= {PROMISED: iso(highest_promise(context.instance, freshness, properties)) or "none"}
+            metadata |= told_metadata(context.instance, freshness, properties)
             yield MaterializeResult(freshness, metadata=metadata)
 
     return read_optimized
@@ -322,6 +322,15 @@ def unfinished_plan(hudi: "HudiTable") -> Plan | None:
 def ours(pending: Plan | None) -> Plan | None:
     """A pending plan, if it is our own."""
     return pending if pending is not None and pending.is_ours else None
+
+
+def told_metadata(instance: DagsterInstance, key: AssetKey, published: Mapping[str, str]) -> dict[str, str]:
+    """What readers are told: the highest freshness ever, and the compaction on which what is published rests.
+
+    Of what was published, and not of a look: publishing reads the table anew.
+    """
+    highest = iso(highest_promise(instance, key, published))
+    return {PROMISED: highest or "none", "last_compaction": stated_instant(published) or "none"}
 
 
 def highest_promise(instance: DagsterInstance, key: AssetKey, published: Mapping[str, str]) -> int | None:

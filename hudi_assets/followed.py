@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from dagster import AssetMaterialization
 
 from hudi_assets import report
-from hudi_assets.assets import PROMISED, TableAssets, Tick, highest_promise
+from hudi_assets.assets import TableAssets, Tick, told_metadata
 from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
-from hudi_assets.engine import Look, iso
+from hudi_assets.engine import Look
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable
@@ -35,6 +35,6 @@ def publications(context: Tick, table: TableAssets, seen: Look, followed: Follow
     if followed.properties is None:
         return []
     key = table.key("freshness")
-    promised = iso(highest_promise(context.instance, key, followed.properties)) or "none"
-    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | {PROMISED: promised, "reason": followed.why}
+    told = told_metadata(context.instance, key, followed.properties)
+    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | told | {"reason": followed.why}
     return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]

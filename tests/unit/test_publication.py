@@ -19,8 +19,8 @@ from hudi_assets.engine import Freshness, Publication
 from hudi_assets.followed import publications
 
 
-def promise(freshness: int | None, reason: str | None = None) -> Freshness:
-    return Freshness(freshness, reason, None, 5, "20240301000000000", None, 9)
+def promise(freshness: int | None, reason: str | None = None, instant: str = "20240301000000000") -> Freshness:
+    return Freshness(freshness, reason, None, 5, instant, None, 9)
 
 
 def read(freshness: int | None, reason: str | None = None) -> Publication:
@@ -61,7 +61,8 @@ def test_the_promise_that_is_remembered_is_the_published_one() -> None:
     instance = SimpleNamespace(get_latest_materialization_event=lambda key: None)
     context = SimpleNamespace(instance=instance)
     table = SimpleNamespace(key=lambda name: AssetKey(name))
-    seen = SimpleNamespace(freshness=promise(1000), now_ms=9000)
+    seen = SimpleNamespace(freshness=promise(1000, instant="20240201000000000"), now_ms=9000)
     followed = Followed(True, "why", properties_of(read(2000)))
     (event,) = publications(context, table, seen, followed)  # type: ignore[arg-type]
     assert event.metadata[PROMISED].value == "1970-01-01T00:00:02Z"
+    assert event.metadata["last_compaction"].value == "20240301000000000"
