@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from hudi_assets import catalog
 from scripts.hudi_client import InteropMissing, interop_home
 
 _DRIVER = "postgresql-42.7.4.jar"
@@ -83,7 +84,9 @@ def _metastore(folder: Path, driver: Path, database: int) -> Iterator[str]:
     java = Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else Path("java")
     port = free_port()
     command = [str(java), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{conf}:{jars}:{driver}"]
-    main = ["org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)]
+    # Hive's own handler behind a socket of the loopback: its main class would listen on all addresses.
+    source = Path(catalog.__file__).with_name("java") / "LoopbackMetastore.java"
+    main = ["org.codehaus.janino.SimpleCompiler", str(source), "hudi_assets.LoopbackMetastore", str(port)]
     with _process([*command, *main], folder / "metastore.log", port):
         yield f"thrift://127.0.0.1:{port}"
 
