@@ -41,7 +41,8 @@ def metastore_on_postgresql() -> Iterator[str]:
     driver = interop_home() / "jars" / _DRIVER
     if not driver.exists():
         raise InteropMissing(f"{driver} is missing: run scripts/interop-setup first")
-    folder = Path(tempfile.mkdtemp(prefix="hive-"))
+    # Not below TMPDIR: PostgreSQL's own user may not enter a folder of ours there.
+    folder = Path(tempfile.mkdtemp(prefix="hive-", dir="/tmp"))
     folder.chmod(0o755)
     try:
         with _postgresql(folder) as database, _metastore(folder, driver, database) as uri:
