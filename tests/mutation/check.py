@@ -27,19 +27,18 @@ from typing import TypeVar
 from tests.mutation.breakages import BREAKAGES, Breakage
 
 ROOT = Path(__file__).resolve().parents[2]
-_COPIED = ("hudi_assets", "resources", "pyspark_hudi_assets", "tests", "scripts", "pyproject.toml", "Makefile")
 _TIMEOUT_S = 1200
 Result = TypeVar("Result")
 
 
 def copy_project(target: Path) -> None:
-    ignore = shutil.ignore_patterns("__pycache__")
-    for name in _COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, ignore=ignore)
-        else:
-            shutil.copy(source, target / name)
+    """The files that git knows or would add: what a clone has, with what is not committed yet."""
+    listed = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name, follow_symlinks=False)
 
 
 def passes(project: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
