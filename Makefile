@@ -45,7 +45,7 @@ run: setup
 	@$(ENV) python -m hudi_assets.demo --days $(DAYS) $(ARGS)
 
 ui: setup
-	@$(ENV) python -m hudi_assets.ui $(PORT)
+	@$(ENV) python -m hudi_assets.demo.ui $(PORT)
 	@echo "Dagster's UI: http://127.0.0.1:$(PORT)   (Ctrl-C ends it)"
 	@$(ENV) dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 

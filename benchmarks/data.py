@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_assets.flights import KEY_FIELDS, UPDATE_SCHEMA, FlightStream
+from hudi_assets.demo.flights import KEY_FIELDS, UPDATE_SCHEMA, FlightStream
 
 UPSERTS = 8
 HOUR_MS = 3_600_000

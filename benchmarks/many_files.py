@@ -223,7 +223,7 @@ def first_look(path: str) -> int:
 
 
 def look(table: HudiTable) -> int:
-    """What a sensor asks at each tick (`hudi_assets.sensors`)."""
+    """What a sensor asks at each tick (`hudi_assets.dagster.sensors`)."""
     seen = table.look()
     assert seen.freshness.reason is None, seen.freshness.reason
     assert seen.pending is None

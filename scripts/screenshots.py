@@ -27,7 +27,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from hudi_assets.driver import prepare_instance
+from hudi_assets.demo.driver import prepare_instance
 from hudi_assets.home import dagster_home, project_root
 
 _REPOSITORY = "__repository__@hudi_assets"

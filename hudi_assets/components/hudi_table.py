@@ -14,7 +14,8 @@ from typing import Any, Literal
 from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from hudi_assets.assets import (
+from hudi_assets.components.scaffolding import TableScaffolder
+from hudi_assets.dagster.assets import (
     BatchSource,
     TableAssets,
     compaction_plan_asset,
@@ -22,13 +23,12 @@ from hudi_assets.assets import (
     partitions_of,
     read_optimized_assets,
 )
-from hudi_assets.checks import table_checks
+from hudi_assets.dagster.checks import table_checks
+from hudi_assets.dagster.housekeeping import housekeeping_asset
+from hudi_assets.dagster.ingestion import ingestion_asset, ingestion_job, ingestion_schedule
+from hudi_assets.dagster.sensors import compaction_job, event_time_trigger
 from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, duration, parse_latency
-from hudi_assets.housekeeping import housekeeping_asset
-from hudi_assets.ingestion import ingestion_asset, ingestion_job, ingestion_schedule
 from hudi_assets.resources import Catalog, SparkResource, TableResource
-from hudi_assets.scaffolding import TableScaffolder
-from hudi_assets.sensors import compaction_job, event_time_trigger
 
 TRIGGER = "hoodie.compact.inline.trigger.strategy"
 # What a block uses unless it names resources of its project. One object each: all blocks share them.

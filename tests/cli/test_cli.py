@@ -19,7 +19,8 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from hudi_assets import cli, cli_output
+from hudi_assets import cli
+from hudi_assets.cli import output
 from tests.cli.conftest import (
     DONE,
     FAILED,
@@ -39,8 +40,8 @@ from tests.cli.conftest import (
 def test_rows_too_wide_for_the_terminal_are_shown_a_column_a_line(
     width: int, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli_output, "OUT", Console(width=width, highlight=False))
-    cli_output._print_rows(["id", "amount"], [["a[b]", "1"]])
+    monkeypatch.setattr(output, "OUT", Console(width=width, highlight=False))
+    output._print_rows(["id", "amount"], [["a[b]", "1"]])
     assert shown in capsys.readouterr().out
 
 

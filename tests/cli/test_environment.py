@@ -17,7 +17,8 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from hudi_assets import cli, cli_table
+from hudi_assets import cli
+from hudi_assets.cli import table as cli_table
 from hudi_assets.engine import EnvironmentProblem, HudiTable, problem_of
 from hudi_assets.engine.spark import start
 from hudi_assets.engine.spark.session import use_this_python

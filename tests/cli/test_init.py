@@ -16,8 +16,8 @@ import yaml
 from dagster import DagsterInstance, Definitions, build_sensor_context
 from dagster import RunRequest as Request
 
-from hudi_assets.blocks import Wishes, block_of, identifier, nice
-from hudi_assets.cli_init import named
+from hudi_assets.cli.blocks import Wishes, block_of, identifier, nice
+from hudi_assets.cli.init import named
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable, parse_latency
 from hudi_assets.engine.model.profile import SeenCleaner, SeenService

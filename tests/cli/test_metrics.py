@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from hudi_assets import cli_metrics
+from hudi_assets.cli import metrics as cli_metrics
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
 from hudi_assets.monitoring.tables import Watched, watched_tables

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
-from hudi_assets.page import _section
-from hudi_assets.pictures import lag_figure, svg
+from hudi_assets.reporting.page import _section
+from hudi_assets.reporting.pictures import lag_figure, svg
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
 from tests.local_session import LocalSession
 

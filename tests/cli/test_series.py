@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_assets import cli
+from hudi_assets.cli import commands
 from hudi_assets.engine import Conflict, HudiTable, NoPlan
 from hudi_assets.engine.actions.compaction.series import CompactionSeries
 from hudi_assets.engine.model.units import iso
@@ -58,7 +58,7 @@ def series(request: pytest.FixtureRequest, session: LocalSession, tmp_path: Path
 
 @pytest.fixture(autouse=True)
 def no_spark(session: LocalSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "start_spark", lambda _: session)
+    monkeypatch.setattr(commands, "start_spark", lambda _: session)
 
 
 def test_the_threshold_is_reached(run: Callable[..., Answer], series: HudiTable) -> None:

@@ -10,9 +10,9 @@ from dagster import AssetKey, DagsterRunStatus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_assets import looks
-from hudi_assets.attempts import HOUR_MS, QUICK_ATTEMPTS, Attempt, pause
-from hudi_assets.checks import published_freshness
+from hudi_assets.dagster import looks
+from hudi_assets.dagster.attempts import HOUR_MS, QUICK_ATTEMPTS, Attempt, pause
+from hudi_assets.dagster.checks import published_freshness
 from tests.dagster.conftest import Platform
 from tests.dagster.ticking import Sensor
 
@@ -80,7 +80,7 @@ def test_commits_meanwhile_do_not_make_failures_forgotten(sensor: Sensor, monkey
     assert "3 runs in a row" in sensor.observed["runs"]
     later = looks.wall_ms() + HOUR_MS + _MINUTE
     with monkeypatch.context() as patch:
-        patch.setattr("hudi_assets.sensors.wall_ms", lambda: later)
+        patch.setattr("hudi_assets.dagster.sensors.wall_ms", lambda: later)
         again = asked(sensor)
     assert again is not None
     sensor.ended(again, well=True)  # and left the table as it was
@@ -150,9 +150,9 @@ def test_a_freshness_that_stands_still_on_a_quiet_table_is_published_again(
     assert asked(sensor) is None
     event = sensor.instance.get_latest_materialization_event(key)
     assert event is not None
-    monkeypatch.setattr("hudi_assets.sensors.published_freshness", lambda *_: looks.wall_ms() - 50 * _MINUTE)
+    monkeypatch.setattr("hudi_assets.dagster.sensors.published_freshness", lambda *_: looks.wall_ms() - 50 * _MINUTE)
     assert asked(sensor) is None
-    monkeypatch.setattr("hudi_assets.sensors.published_freshness", lambda *_: looks.wall_ms() - 55 * _MINUTE)
+    monkeypatch.setattr("hudi_assets.dagster.sensors.published_freshness", lambda *_: looks.wall_ms() - 55 * _MINUTE)
     request = asked(sensor)
     assert request.asset_selection == [key]
     assert "behind the clock, the table's own" in request.tags["hudi_assets/reason"]

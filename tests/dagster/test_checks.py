@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_assets.checks import find_at_or_below, find_beyond_slo, find_pre_threshold_logs, find_unresolved
+from hudi_assets.dagster.checks import find_at_or_below, find_beyond_slo, find_pre_threshold_logs, find_unresolved
 from hudi_assets.engine.model import CarryOver, Freshness, LogBar, LogFile
 from hudi_assets.engine.storage import open_storage
 

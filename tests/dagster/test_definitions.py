@@ -11,7 +11,7 @@ from dagster import AssetKey, Definitions
 
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.definitions import defs
-from hudi_assets.driver import prepare_instance
+from hudi_assets.demo.driver import prepare_instance
 
 _SMALL = SourceModel(type="tests.dagster.small_source.SmallSource")
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from dagster import AssetKey, ExecuteInProcessResult, RunRequest, SkipReason
 
-from hudi_assets.checks import describe
+from hudi_assets.dagster.checks import describe
+from hudi_assets.dagster.housekeeping import ARCHIVE, CLEAN, is_automatic
 from hudi_assets.engine import InvalidInput, Plan
 from hudi_assets.engine.storage import open_storage
 from hudi_assets.engine.transaction.lock import write_lock
 from hudi_assets.engine.validate import Finding
-from hudi_assets.housekeeping import ARCHIVE, CLEAN, is_automatic
 from tests.dagster.conftest import Platform, checks, materialized
 from tests.dagster.small_source import ms
 

@@ -12,7 +12,7 @@ import pytest
 from dagster import AssetKey, DagsterRunStatus, RunRequest, ScheduleEvaluationContext, build_schedule_context
 
 from hudi_assets.components import HudiTableComponent, SourceModel
-from hudi_assets.ingestion import INGESTION_TAG, oldest_missing
+from hudi_assets.dagster.ingestion import INGESTION_TAG, oldest_missing
 from tests.dagster import small_source
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import SmallSource, at

@@ -19,7 +19,7 @@ from dagster import (
     AssetRecordsFilter,
 )
 
-from hudi_assets import looks
+from hudi_assets.dagster import looks
 from hudi_assets.engine import Conflict, HudiAssetsError, HudiTable, InvalidInput, iso
 from hudi_assets.engine.timeline.instants import format_instant
 from tests.dagster.conftest import Platform
@@ -37,7 +37,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = int(datetime.now(UTC).timestamp() * 1000)
-        monkeypatch.setattr("hudi_assets.sensors.wall_ms", lambda: self.now)
+        monkeypatch.setattr("hudi_assets.dagster.sensors.wall_ms", lambda: self.now)
 
     def pass_by(self, minutes: float) -> None:
         self.now += int(minutes * MINUTE)

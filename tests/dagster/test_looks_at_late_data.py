@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from dagster import DagsterRunStatus, RunsFilter
 
-from hudi_assets import late
-from hudi_assets.assets import PROMISED
 from hudi_assets.catalog.places import Found
 from hudi_assets.catalog.publication import PATH, freshness_properties
 from hudi_assets.catalog.publishing import Form, Names
+from hudi_assets.dagster import late
+from hudi_assets.dagster.assets import PROMISED
 from hudi_assets.engine import HudiTable, iso
 from tests.dagster.conftest import FileCatalog, Platform, checks
 from tests.dagster.small_source import ms

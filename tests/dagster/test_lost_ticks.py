@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dagster import DagsterInstance, SensorResult
 
-from hudi_assets import round as rounds
+from hudi_assets.dagster import round as rounds
 from tests.dagster.test_many_tables import Ticks, home, instance
 
 __all__ = ["home", "instance"]

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from dagster import AssetKey, DagsterInstance, SensorResult, build_sensor_context
 
-from hudi_assets import round as rounds
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
 from hudi_assets.components.hudi_tables import merged
+from hudi_assets.dagster import round as rounds
+from hudi_assets.dagster.round import RoundCursor
 from hudi_assets.engine import HudiTable
-from hudi_assets.round import RoundCursor
 from tests.defs_project import DefsProject
 from tests.local_session import LocalSession, install
 

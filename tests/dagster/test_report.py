@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hudi_assets.dagster.report import picture_metadata, planned_operations
 from hudi_assets.engine.model import LogBar, Operation
 from hudi_assets.engine.model.units import duration
-from hudi_assets.pictures import event_time_picture
-from hudi_assets.report import picture_metadata, planned_operations
+from hudi_assets.reporting.pictures import event_time_picture
 
 _H = 3_600_000
 _START = 1_357_000_000_000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from dagster import AssetCheckEvaluation, AssetCheckSeverity, AssetKey, DagsterEventType
 
-from hudi_assets import housekeeping
-from hudi_assets.assets import partitions_of
-from hudi_assets.attempts import QUICK_ATTEMPTS
+from hudi_assets.dagster import housekeeping
+from hudi_assets.dagster.assets import partitions_of
+from hudi_assets.dagster.attempts import QUICK_ATTEMPTS
 from hudi_assets.engine import Conflict, CorruptTable, HudiTable
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import SmallSource, ms

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from dagster import AssetKey, AssetMaterialization, RunRequest, SkipReason
 
+from hudi_assets.dagster.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan, QueryTime
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.resources.catalog import Catalog
-from hudi_assets.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
 from tests.local_session import LocalSession

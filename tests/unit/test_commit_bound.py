@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.cli_output import show_freshness, show_status
+from hudi_assets.cli.output import show_freshness, show_status
+from hudi_assets.dagster.report import promise_metadata
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.event_time.commit_bound import requested_ms
 from hudi_assets.engine.model import BoundRule, CommitBound
 from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
-from hudi_assets.report import promise_metadata
 from tests.local_session import LocalSession
 from tests.unit.test_block_times import SCRATCH, create, gone, logs, rows, with_null_times
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dagster.components.core.package_entry import discover_package_objects
 
-from hudi_assets import blocks
+from hudi_assets.cli import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import yaml
 
-from hudi_assets import blocks
+from hudi_assets.cli import blocks
 from hudi_assets.engine import HudiTable
 from tests.defs_project import DefsProject
 from tests.wheel import page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from hudi_assets.demo_shown import Summary, minute, progress_bar, show
+from hudi_assets.demo.shown import Summary, minute, progress_bar, show
 
 LATE = "no_late_records (ERROR): p/f.log.1: 1 late record of commit 20240101000000000"
 COMPACTION = {

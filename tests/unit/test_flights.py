@@ -14,8 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hudi_assets.flights import DELIVERY_SCHEMA, KEY_FIELDS, UPDATE_SCHEMA, Batch, FlightStream
-from hudi_assets.flights.source import flights
+from hudi_assets.demo.flights import DELIVERY_SCHEMA, KEY_FIELDS, UPDATE_SCHEMA, Batch, FlightStream
+from hudi_assets.demo.flights.source import flights
 
 HOUR_MS = 3_600_000
 TWO_WEEKS = FlightStream(14)
@@ -252,7 +252,7 @@ def test_the_same_in_every_process(hash_seed: str) -> None:
 
 def test_no_engine_no_dagster_no_spark() -> None:
     program = (
-        f"import sys; sys.path[:0] = {sys.path!r}; import hudi_assets.flights; "
+        f"import sys; sys.path[:0] = {sys.path!r}; import hudi_assets.demo.flights; "
         "print([name for name in ('dagster', 'pyspark', 'hudi_assets.engine') if name in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from hudi_assets.flights import KEY_FIELDS, FlightStream
+from hudi_assets.demo.flights import KEY_FIELDS, FlightStream
 
 ORACLE = Path(__file__).parents[1] / "oracle" / "flights_oracle.py"
 STREAM = FlightStream(4)

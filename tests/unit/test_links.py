@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.checks import find_unresolved
+from hudi_assets.dagster.checks import find_unresolved
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import CarryOver, NoPlan, Plan
 from hudi_assets.engine.storage import LocalStorage

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import CorruptTable, HudiTable, LogBar
-from hudi_assets.page import Page, _section
-from hudi_assets.pictures import event_time_figure, event_time_picture, svg
+from hudi_assets.reporting.page import Page, _section
+from hudi_assets.reporting.pictures import event_time_figure, event_time_picture, svg
 
 
 def test_a_name_with_dollar_signs_is_no_formula() -> None:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from dagster import AssetKey
 
-from hudi_assets.assets import PROMISED
 from hudi_assets.catalog.follow import Followed
 from hudi_assets.catalog.publication import properties_of, what_differs
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.catalog.spark_sql import publish_by_spark
+from hudi_assets.dagster.assets import PROMISED
+from hudi_assets.dagster.followed import publications
 from hudi_assets.engine import Freshness, Publication
-from hudi_assets.followed import publications
 
 
 def promise(freshness: int | None, reason: str | None = None, instant: str = "20240301000000000") -> Freshness:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_assets import ui
+from hudi_assets.demo import ui
 from hudi_assets.engine.errors import InvalidInput
 
 

@@ -1,0 +1,40 @@
+"""A tick keeps the catalog true: what it saw is published at once, without a run and without Spark.
+
+Only where the table was published before, and where the catalog is reached without a Spark session. Else a run of the
+asset `freshness` publishes, as the sensor asks for it.
+"""
+
+from typing import TYPE_CHECKING
+
+from dagster import AssetMaterialization
+
+from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
+from hudi_assets.dagster import report
+from hudi_assets.dagster.assets import TableAssets, Tick, told_metadata
+from hudi_assets.engine import Look
+
+if TYPE_CHECKING:
+    from hudi_assets.engine import HudiTable
+
+
+def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Look) -> Followed:
+    """Publish what differs. A freshness that only moves on is published at the pace of reports."""
+    place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
+    if place is None:
+        return Followed(False, "only a Spark session leads to the catalog")
+    followed = follow(seen, hudi, place, step_ms=table.report_every_ms)
+    if followed.properties is not None:
+        context.log.info(f"Published: {followed.why}.")
+    elif not followed.stands and followed != NOT_PUBLISHED:
+        context.log.warning(f"The catalog was not asked: {followed.why}")
+    return followed
+
+
+def publications(context: Tick, table: TableAssets, seen: Look, followed: Followed) -> list[AssetMaterialization]:
+    """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
+    if followed.properties is None:
+        return []
+    key = table.key("freshness")
+    told = told_metadata(context.instance, key, followed.properties)
+    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | told | {"reason": followed.why}
+    return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]

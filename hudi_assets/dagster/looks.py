@@ -1,0 +1,273 @@
+"""What the sensor reports of every look at a table: without a run and without Spark.
+
+An observation of the asset `freshness` (of `mor_table` too, where others write it), and evaluations of the checks that
+cost no more than the look. At once where something changed that calls for a reader; else at a pace, because the event
+log keeps every one.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from json import dumps, loads
+from typing import TYPE_CHECKING, Final
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetMaterialization,
+    AssetObservation,
+    DagsterInstance,
+)
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+
+from hudi_assets.dagster import report
+from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.checks import (
+    FRESHNESS_WITHIN_SLO,
+    NO_LATE_RECORDS,
+    NO_PRE_THRESHOLD_LOGS,
+    pre_threshold_result,
+    slo_result,
+    unreadable_result,
+)
+from hudi_assets.engine import HudiAssetsError, Look, iso
+
+if TYPE_CHECKING:
+    from hudi_assets.engine import HudiTable, Stats
+
+HOUR_MS: Final = 3_600_000
+# By this tag Dagster tells whether what stands downstream has seen the newest version.
+_DATA_VERSION_TAG: Final = "dagster/data_version"
+_EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one tick saw. `look` is None, and `problem` says why, where what is due cannot be told."""
+
+    stats: "Stats"
+    now_ms: int
+    look: Look | None
+    problem: HudiAssetsError | None = None
+
+    @property
+    def pending(self) -> str | None:
+        """The instant of the plan that waits for its execution."""
+        return next(iter(self.stats.pending), None)
+
+
+def see(hudi: "HudiTable") -> Seen:
+    """One look at the table; its numbers alone where nothing can be planned. Raises what keeps even those away."""
+    try:
+        look = hudi.look()
+    except HudiAssetsError as problem:
+        stats = hudi.stats()
+        return Seen(stats, stats.freshness.computed_at, None, problem)
+    return Seen(look.stats, look.now_ms, look)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What was reported last, as the sensor's cursor keeps it. Times epoch ms.
+
+    `at` is the system's clock, `clock` the table's: a replayed stream moves its own quickly.
+    """
+
+    at: int = 0
+    clock: int = 0
+    freshness: int | None = None
+    state: str = ""
+    commit: str | None = None
+    commit_at: int = 0
+
+    @classmethod
+    def of(cls, cursor: str | None) -> "Reported":
+        """Nothing was reported where the cursor is empty or none of ours."""
+        try:
+            return cls(**loads(cursor or "{}"))
+        except (ValueError, TypeError):
+            return cls()
+
+    def cursor(self) -> str:
+        return dumps(asdict(self))
+
+
+def observations(
+    table: TableAssets, seen: Seen, last: Reported, wall_ms: int, *, says: Mapping[str, str], before_run: bool
+) -> tuple[list[AssetObservation], Reported]:
+    """What is to be observed now, and what has been reported then.
+
+    `says`: more for the reader, reported at once where it changes. `before_run`: a run is asked for with this tick; it
+    takes the version of `mor_table` that was observed last for the one that it has seen.
+    """
+    found: list[AssetObservation] = []
+    commit, commit_at = last.commit, last.commit_at
+    is_new = table.external and seen.stats.last_commit != last.commit
+    if is_new and (before_run or wall_ms - last.commit_at >= table.report_every_ms):
+        commit, commit_at = seen.stats.last_commit, wall_ms
+        found.append(_observed_version(table, seen))
+    state = _state(seen, says)
+    if not (_is_news(seen, last, state) or _is_time(table, seen, last, wall_ms)):
+        return found, Reported(last.at, last.clock, last.freshness, last.state, commit, commit_at)
+    metadata = report.look_metadata(seen.stats, seen.now_ms, seen.pending) | dict(says)
+    found.append(AssetObservation(table.key("freshness"), metadata=metadata))
+    return found, Reported(wall_ms, seen.now_ms, seen.stats.freshness.freshness, state, commit, commit_at)
+
+
+def _observed_version(table: TableAssets, seen: Seen) -> AssetObservation:
+    version = seen.stats.last_commit or "none"
+    return AssetObservation(
+        table.key("mor_table"),
+        metadata=report.look_metadata(seen.stats, seen.now_ms, seen.pending),
+        tags={_DATA_VERSION_TAG: version},
+    )
+
+
+def _state(seen: Seen, says: Mapping[str, str]) -> str:
+    """What a reader is told of at once when it changes. Numbers that move with every commit are not in it."""
+    promise = seen.stats.freshness
+    problem = str(seen.problem) if seen.problem else None
+    return dumps([promise.instant, promise.reason, seen.pending, problem, sorted(says.items())])
+
+
+def _is_news(seen: Seen, last: Reported, state: str) -> bool:
+    freshness = seen.stats.freshness.freshness
+    fell_back = freshness is not None and last.freshness is not None and freshness < last.freshness
+    return fell_back or state != last.state
+
+
+def _is_time(table: TableAssets, seen: Seen, last: Reported, wall_ms: int) -> bool:
+    return max(wall_ms - last.at, seen.now_ms - last.clock) >= table.report_every_ms
+
+
+# ------------------------------------------------------------------------------------------ checks
+
+
+def results(
+    table: TableAssets,
+    hudi: "HudiTable",
+    seen: Seen,
+    says: Mapping[str, str],
+    refused: HudiAssetsError | None = None,
+) -> dict[str, AssetCheckResult]:
+    """Check → its result, by this look. `refused`: why the table cannot be compacted until its owner does something."""
+    found = {NO_PRE_THRESHOLD_LOGS: pre_threshold_result(hudi, seen.stats)}
+    if table.freshness_slo_ms is not None:
+        why = None if refused is None else str(refused)
+        found[FRESHNESS_WITHIN_SLO] = slo_result(seen.stats.freshness, seen.now_ms, table.freshness_slo_ms, says, why)
+    return found
+
+
+def evaluations(
+    instance: DagsterInstance,
+    table: TableAssets,
+    found: Mapping[str, AssetCheckResult],
+    wall_ms: int,
+    *,
+    run_at_work: bool,
+) -> list[AssetCheckEvaluation]:
+    """Those of the results that the event log does not have yet, or not for long enough."""
+    events = []
+    for name, result in found.items():
+        if name == NO_PRE_THRESHOLD_LOGS and run_at_work:
+            continue  # the run looks at it itself, and what it finds is final
+        key = AssetCheckKey(table.key("ro_snapshot" if name == NO_PRE_THRESHOLD_LOGS else "freshness"), name)
+        record = instance.get_latest_asset_check_evaluation_record(key)
+        event = record.evaluation if record else None
+        last = event if isinstance(event, AssetCheckEvaluation) else None
+        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and last else None
+        if record and last is None:
+            last = _last_evaluation(instance, key)
+        if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
+            continue  # runs say so
+        severity = _severity(name, result, last)
+        if last is None or age_ms is None or (last.passed, last.severity) != (result.passed, severity):
+            due = True
+        else:
+            due = age_ms >= (max(HOUR_MS, table.report_every_ms) if result.passed else table.report_every_ms)
+        if due:
+            events.append(_evaluation(key, result, severity))
+    return events
+
+
+def _last_evaluation(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation | None:
+    """The last one that was made; a run that is only going to make one, or died before, has a record after it."""
+    history = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_EVALUATED)
+    event = history[0].evaluation if history else None
+    return event if isinstance(event, AssetCheckEvaluation) else None
+
+
+def _severity(name: str, result: AssetCheckResult, last: AssetCheckEvaluation | None) -> AssetCheckSeverity:
+    """After a compaction a log file can reach down to its threshold only if it came late: the promise has fallen back.
+
+    What a run called an error stays one until it passes.
+    """
+    if name != NO_PRE_THRESHOLD_LOGS:
+        return result.severity
+    if last is not None and not last.passed:
+        return last.severity
+    return result.severity if result.passed else AssetCheckSeverity.WARN
+
+
+def _evaluation(key: AssetCheckKey, result: AssetCheckResult, severity: AssetCheckSeverity) -> AssetCheckEvaluation:
+    return AssetCheckEvaluation(
+        asset_key=key.asset_key,
+        check_name=key.name,
+        passed=result.passed,
+        severity=severity,
+        description=result.description,
+        metadata=result.metadata,
+        blocking=name_blocks(key.name),
+    )
+
+
+def name_blocks(check: str) -> bool:
+    """Whether a run that finds it stops whoever reads the read-optimized view."""
+    return check == NO_PRE_THRESHOLD_LOGS
+
+
+# ------------------------------------------------------------------------------------------ ticks that fail
+
+
+def report_failure(instance: DagsterInstance, table: TableAssets, problem: Exception, wall_ms: int) -> None:
+    """A tick that fails takes no events along: `freshness_within_slo` fails by the instance's own hand."""
+    if table.freshness_slo_ms is None:
+        return
+    found = {FRESHNESS_WITHIN_SLO: unreadable_result(problem)}
+    report_now(instance, evaluations(instance, table, found, wall_ms, run_at_work=False))
+
+
+# Path of a table → what was reported of it last by a tick that failed: such a tick leaves no cursor.
+_refusals: dict[str, Reported] = {}
+
+
+def report_refusal(
+    instance: DagsterInstance,
+    table: TableAssets,
+    path: str,
+    seen: Seen,
+    checks: Iterable[AssetCheckEvaluation],
+    wall_ms: int,
+) -> None:
+    """What a tick saw that is about to fail because the table is refused: its numbers go on, at the same pace."""
+    last = _refusals.get(path, Reported())
+    observed, _refusals[path] = observations(table, seen, last, wall_ms, says={}, before_run=False)
+    report_now(instance, [*observed, *checks])
+
+
+def report_now(
+    instance: DagsterInstance, events: Iterable[AssetCheckEvaluation | AssetMaterialization | AssetObservation]
+) -> None:
+    """Report without waiting for the tick's end: it may fail, or take too long, and lose its events."""
+    for event in events:
+        instance.report_runless_asset_event(event)
+
+
+def wall_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def in_words(until_ms: int) -> str:
+    return iso(until_ms // 1000 * 1000) or ""

@@ -1,0 +1,364 @@
+"""The sensor: reports how the table stands, and asks Dagster for a run where one is due, or says why not.
+
+It reads the timeline and event times, never starts Spark. An unexpected error of the engine fails the tick.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dagster import (
+    AssetSelection,
+    DagsterInstance,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    RunRequest,
+    RunsFilter,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    define_asset_job,
+    in_process_executor,
+    sensor,
+)
+
+from hudi_assets.dagster.assets import TableAssets, Tick, ours, promised_before
+from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
+from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
+from hudi_assets.dagster.followed import follow_look, publications
+from hudi_assets.dagster.ingestion import INGESTION_TAG
+from hudi_assets.dagster.late import late_by_look
+from hudi_assets.dagster.looks import (
+    Reported,
+    Seen,
+    evaluations,
+    in_words,
+    observations,
+    report_failure,
+    report_now,
+    report_refusal,
+    results,
+    see,
+    wall_ms,
+)
+from hudi_assets.dagster.presence import absence
+from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+    from hudi_assets.engine import HudiTable
+
+_UNFINISHED = [
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+# Dagster keeps the pools of a run as tags in its storage.
+_POOL_TAG = ".dagster/pool/"
+# A backfill of the ingestion may have thousands of runs queued in the pool.
+_MOST_RUNS = 50
+# The assets that keep a table in order.
+MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Plan (or go on with the pending plan), execute, publish the freshness.
+
+    `warning`: what the plan means for running queries, where they have too little time.
+    """
+
+    why: str
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
+class PublishFreshness:
+    """Only publish: the promise in the catalog is no longer true, and nothing is to be compacted now."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Recover:
+    """Mend what a dead process left; nothing else is due."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    why: str
+
+
+Decision = Compact | PublishFreshness | Recover | Wait
+
+
+def decide(
+    *,
+    pending: Plan | None,
+    due: Plan | NoPlan,
+    last_threshold: int | None,
+    freshness: int | None,
+    published: int | None,
+    now: int,
+    compact_every: int,
+    slo: int | None,
+    trigger: TriggerName = TriggerName.EVENT_TIME,
+    reach: int | None = None,
+    promised: int | None = None,
+) -> Decision:
+    """What the table needs. Pure; times are epoch ms, durations ms.
+
+    `freshness` is the table's now, `published` the one that readers find in the catalog. Late data makes the
+    first fall below the second: that is published at once, and compacted at once where the SLO is broken.
+    `reach`: how far event time could be compacted, where bounds let a single plan do less. `promised` is the highest
+    freshness that readers were told: where the fall is published already, the late data is compacted all the same.
+    """
+    if pending is not None:
+        return Compact(f"compaction {pending.instant} is planned and was not finished")
+    fallen = published is not None and (freshness is None or freshness < published)
+    publish = _publish(freshness, published, now, slo)
+    if isinstance(due, NoPlan):
+        return publish or Wait(due.reason)
+    warning = due.query_time.warning if due.query_time else None
+    if trigger is not TriggerName.EVENT_TIME or due.claims is None:
+        return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}", warning)
+    if last_threshold is None:
+        return Compact(f"first compaction, up to {iso(due.threshold)}", warning)
+    helps = promised is not None and (freshness is None or freshness < min(promised, due.claims))
+    if (fallen or helps) and slo is not None and (freshness is None or now - freshness > slo):
+        words = _fallen(freshness, published if fallen else promised)
+        return Compact(f"{words}, more than {duration(slo)} behind the clock", warning)
+    moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
+    if moved >= compact_every:
+        return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}", warning)
+    return publish or Wait(
+        f"The threshold would move by {duration(moved)}, to {iso(due.threshold)}; "
+        f"a compaction is due when it moves by {duration(compact_every)}."
+    )
+
+
+def or_recover(decision: Wait, leftovers: Sequence[str]) -> Wait | Recover:
+    """A run to mend what dead processes left, if there is any."""
+    if not leftovers:
+        return decision
+    more = f" (and {len(leftovers) - 1} more)" if len(leftovers) > 1 else ""
+    return Recover(f"{leftovers[0]}{more}: a dead process left it")
+
+
+def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
+    """Plan, execute, publish, check, clean: everything but the ingestion."""
+    keys = [table.key(name) for name in MAINTENANCE]
+    return define_asset_job(
+        f"{table.name}_compaction",
+        selection=AssetSelection.assets(*keys),
+        tags=table.run_tags,
+        executor_def=in_process_executor,  # all steps of a run share one Spark
+    )
+
+
+def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") -> SensorDefinition:
+    """Reports how the table stands, and requests a run of the job when its event times make one due."""
+
+    @sensor(
+        name=table.sensor_name,
+        job=job,
+        minimum_interval_seconds=table.sensor_interval,
+        default_status=DefaultSensorStatus.RUNNING if table.sensor_running else DefaultSensorStatus.STOPPED,
+        required_resource_keys={table.resource_key, table.catalog_key},
+        description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
+    )
+    def evaluate(context: SensorEvaluationContext) -> SensorResult:
+        return evaluate_table(context, table)
+
+    return evaluate
+
+
+def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
+    """One look at a table: what is to be reported, and the run that is due. What goes wrong is reported and raised."""
+    try:
+        return _tick(context, table)
+    except Conflict as conflict:
+        # Another process is just changing what was read.
+        return SensorResult(skip_reason=str(conflict))
+    except _AlreadyReportedError as told:
+        raise told.__cause__ or told from None
+    except Exception as problem:
+        report_failure(context.instance, table, problem, wall_ms())
+        raise
+
+
+class _AlreadyReportedError(Exception):
+    """The tick fails by its cause, but the table could be looked at: its checks say what they saw."""
+
+
+def _tick(context: Tick, table: TableAssets) -> SensorResult:
+    """Look, report, and only then think of a run: what is stuck must not keep the table's state from being seen."""
+    instance, now = context.instance, wall_ms()
+    resource = getattr(context.resources, table.resource_key)
+    absent = absence(table, resource, instance)
+    if absent is not None:
+        return SensorResult(skip_reason=absent)
+    hudi = table.open(context)
+    seen = see(hudi)
+    running = unfinished_run(instance, table)
+    problem, request, why = seen.problem, None, ""
+    says: dict[str, str] = {}
+    decision = None if seen.look is None or running else _decide_for(hudi, seen.look, instance, table)
+    stands = seen.look is not None and _follow(context, table, hudi, seen.look, says)
+    if running is not None:
+        why = f"Run {running} is at work on {table.name}."
+    elif decision is not None:
+        if isinstance(decision, PublishFreshness) and stands:
+            decision = Wait(f"{decision.why}; the catalog says so now")
+        if isinstance(decision, Wait):
+            why, problem = decision.why, _no_latency(hudi, decision)
+        else:
+            request, waits = _request(context, table, seen, decision, now)
+            says |= waits
+            why = "; ".join([decision.why, *waits.values()])
+    refused = problem if running is None and not isinstance(problem, Conflict) else None
+    found = results(table, hudi, seen, says, refused)
+    late = late_by_look(context, table, hudi, seen, now)
+    found |= {NO_LATE_RECORDS: late} if late else {}
+    checks = evaluations(instance, table, found, now, run_at_work=running is not None)
+    if refused is not None:
+        report_refusal(instance, table, hudi.path, seen, checks, now)
+        raise _AlreadyReportedError from refused
+    why = str(problem) if problem is not None and running is None else why
+    seen_before = Reported.of(context.cursor)
+    observed, reported = observations(table, seen, seen_before, now, says=says, before_run=request is not None)
+    return SensorResult(
+        run_requests=[request] if request else [],
+        skip_reason=None if request else SkipReason(why),
+        asset_events=[*observed, *checks],
+        cursor=reported.cursor(),
+    )
+
+
+def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", look: Look, says: dict[str, str]) -> bool:
+    """Whether the catalog says now what is true. What is wrong with a catalog keeps no compaction from being asked for.
+
+    What was published is reported at once: a tick that takes too long loses its events, and readers were told.
+    """
+    try:
+        followed = follow_look(context, table, hudi, look)
+    except Exception as problem:
+        context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
+        says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
+        return False
+    report_now(context.instance, publications(context, table, look, followed))
+    return followed.stands
+
+
+def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
+    """A run that maintains this table and is queued or running, whoever started it.
+
+    Those of the sensor and of the table's job have the table's tag. A run that was started by hand in the UI has not:
+    it is known by its pool, of which Dagster keeps a tag, and by what it makes. Ingestion is no maintenance.
+    """
+    runs = instance.get_runs(RunsFilter(tags=table.run_tags, statuses=_UNFINISHED), limit=1)
+    if runs:
+        return runs[0].run_id[:8]
+    maintained = {table.key(name) for name in MAINTENANCE}
+    by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=_UNFINISHED)
+    for run in instance.get_runs(by_pool, limit=_MOST_RUNS):
+        if INGESTION_TAG in run.tags:
+            continue  # of the job's own runs Dagster keeps no selection
+        if not run.asset_selection or maintained & run.asset_selection:
+            return run.run_id[:8]
+    return None
+
+
+def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table: TableAssets) -> Decision:
+    promise = seen.freshness
+    settings = hudi.config.compaction
+    found = decide(
+        pending=ours(seen.pending),
+        due=seen.due,
+        last_threshold=promise.threshold,
+        freshness=promise.freshness,
+        published=published_freshness(instance, table.key("freshness")),
+        now=seen.now_ms,
+        compact_every=table.compact_every_ms,
+        slo=table.freshness_slo_ms,
+        trigger=settings.trigger,
+        reach=promise.watermark if hudi.plans_in_series else None,
+        promised=promised_before(instance, table.key("freshness"), promise.instant),
+    )
+    # Every run that compacts mends first: only where none is due does it need a run of its own.
+    return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
+
+
+def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
+    """A table that nobody gave a data latency waits for ever: that is a mistake, not a pause."""
+    settings = hudi.config.compaction
+    wants_one = settings.by_event_time or settings.due_by_event_time
+    if not wants_one or hudi.config.data_latency_ms is not None or hudi.config.data_latency_auto:
+        return None
+    return InvalidInput(
+        f"The sensor can never ask for a compaction: {decision.why}.",
+        where=hudi.path,
+        hint="In the table's block the field is `data_latency`, as `2h`, or `auto`. Or set `sensor.running: false`.",
+    )
+
+
+def _request(
+    context: Tick,
+    table: TableAssets,
+    seen: Seen,
+    decision: Compact | PublishFreshness | Recover,
+    now: int,
+) -> tuple[RunRequest | None, dict[str, str]]:
+    """The run, or for how long none is asked for, in words.
+
+    A run key fires once, so it names the state of the table and counts the runs that came of it so far.
+    """
+    instance = context.instance
+    kind, only, config = COMPACT, None, None
+    state = f"{table.name}:{{}}:{seen.stats.last_commit}"
+    if isinstance(decision, PublishFreshness):
+        kind = only = "freshness"
+        state += f":{published_freshness(instance, table.key('freshness'))}"
+    elif isinstance(decision, Recover):
+        kind, only = "recover", "housekeeping"
+        step = "__".join(table.key(only).path)
+        config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
+    state = state.format(kind)
+    wait = pause(attempts_of(instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
+    if wait is not None:
+        words = f"{wait.in_vain} runs in a row came to nothing, the next one is asked for at {in_words(wait.until_ms)}"
+        return None, {"runs": words}
+    context.log.info(decision.why)
+    if isinstance(decision, Compact) and decision.warning is not None:
+        context.log.warning(decision.warning)
+    return RunRequest(
+        run_key=f"{state}:{instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))}",
+        tags={**table.run_tags, STATE_TAG: state, "hudi_assets/reason": decision.why[:250]},
+        asset_selection=[table.key(only)] if only else None,
+        run_config=config,
+    ), {}
+
+
+def _publish(freshness: int | None, published: int | None, now: int, slo: int | None) -> PublishFreshness | None:
+    """Where what is published is too much, or stands still for most of the SLO while the table's own moves on."""
+    if published is None:
+        return None
+    if freshness is None or freshness < published:
+        return PublishFreshness(_fallen(freshness, published))
+    if slo is None or now - published <= slo - slo // 10 or freshness - published < slo // 10:
+        return None
+    return PublishFreshness(
+        f"the published freshness lies {duration(now - published)} behind the clock, the table's own "
+        f"{duration(now - freshness)}"
+    )
+
+
+def _fallen(freshness: int | None, told: int | None) -> str:
+    now = iso(freshness) if freshness is not None else "unknown"
+    return f"the freshness has fallen back from {iso(told)} to {now}"
