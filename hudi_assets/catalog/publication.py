@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from hudi_assets.engine import Freshness, HudiTable, Look, Publication, iso
+from hudi_assets.engine import Freshness, Look, Publication, iso
 
 PREFIX = "hudi_assets."
 PATH = "hudi_assets.path"
@@ -20,19 +20,14 @@ REASON = "hudi_assets.reason"
 _SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)
 
 
-def freshness_properties(freshness: Freshness, table: HudiTable) -> dict[str, str]:
-    """The promise of a table, as it is published."""
-    return _promise(freshness, table.path, None if freshness.instant is None else table.instant_ms(freshness.instant))
-
-
 def properties_of(publication: Publication) -> dict[str, str]:
     """The properties of both views, or of both synced tables."""
-    promise = _promise(publication.freshness, publication.path, publication.instant_ms)
+    promise = promise_properties(publication.freshness, publication.path, publication.instant_ms)
     return promise | {VIEW_DIGEST: publication.view_digest, PUBLICATION: uuid.uuid4().hex}
 
 
-def _promise(freshness: Freshness, path: str, instant_ms: int | None) -> dict[str, str]:
-    """Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
+def promise_properties(freshness: Freshness, path: str, instant_ms: int | None) -> dict[str, str]:
+    """The promise of the table at `path`. Times as ISO-8601 UTC and as epoch ms; an unknown one is the word `null`."""
     properties = {PATH: path, _INSTANT: freshness.instant or _NULL}
     times = {
         "freshness": freshness.freshness,
@@ -59,7 +54,7 @@ def what_differs(published: Mapping[str, str], seen: Look, *, files: bool, step_
     `files`: the view names files, so it matters which. A freshness that has moved on by less than `step_ms` is none.
     """
     promise = seen.freshness
-    now = _promise(promise, published.get(PATH, ""), None)
+    now = promise_properties(promise, published.get(PATH, ""), None)
     if files and published.get(VIEW_DIGEST) != seen.view_digest:
         return "the read-optimized view names other files or columns than the table has"
     changed = [key for key in _SAYS if published.get(key) != now.get(key)]

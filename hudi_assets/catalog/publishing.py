@@ -16,15 +16,13 @@ from enum import StrEnum
 from hudi_assets.catalog import hive, views
 from hudi_assets.catalog.hive import Connection, Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
-from hudi_assets.catalog.queries import read_optimized_text
+from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.thrift_values import texts
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ATTEMPTS = 5
-# For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
-_QUICK_MS = 5_000
 
 
 class Form(StrEnum):
@@ -61,13 +59,6 @@ def publish(uri: str, table: HudiTable, names: Names) -> dict[str, str]:
     raise AssertionError("the last attempt returns or raises")
 
 
-def published(uri: str, names: Names) -> Mapping[str, str] | None:
-    """The parameters of the read-optimized entry; None where there is none, or none of ours."""
-    with hive.connect(uri, timeout_ms=_QUICK_MS) as metastore:
-        found = metastore.entry(names.database, names.ro)
-    return found.parameters if found is not None and PATH in found.parameters else None
-
-
 def _publish_views(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
     """The read-optimized view first: it is the one that the promise is about."""
     ro = _own_view(metastore, names, names.ro, table.path)
@@ -90,12 +81,7 @@ def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> di
     """
     before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
     if all(entry is None for entry in before.values()):
-        raise InvalidInput(
-            "There is no such synced table.",
-            where=f"{names.database}.{names.ro}",
-            hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable). "
-            "Name it by --ro and --rt (ro_view, rt_view).",
-        )
+        raise no_synced_table(names)
     properties = properties_of(table.publication())
     for name, old in before.items():
         entry = None if old is None else _synced_table(metastore, names, name, table.path)
@@ -113,15 +99,22 @@ def _synced_table(metastore: Connection, names: Names, name: str, path: str) -> 
     found = metastore.entry(names.database, name)
     if found is None:
         return None
-    where, hint = f"{names.database}.{name}", "Name this table's own by --ro and --rt (ro_view, rt_view)."
-    if found.kind == hive.VIRTUAL_VIEW:
-        raise InvalidInput("This is a view, no synced table.", where=where)
-    place = found.location or found.parameters.get(PATH)
+    is_view = found.kind == hive.VIRTUAL_VIEW
+    refuse_other_synced(
+        f"{names.database}.{name}", is_view=is_view, place=found.location or found.parameters.get(PATH), path=path
+    )
+    return found
+
+
+def refuse_other_synced(where: str, *, is_view: bool, place: str | None, path: str) -> None:
+    """Raises `InvalidInput` unless what has this name is the table at `path`."""
+    hint = "Name this table's own by --ro and --rt (ro_view, rt_view)."
+    if is_view:
+        raise InvalidInput("This is a view, no synced table.", where=where, hint=hint)
     if place is None:
         raise InvalidInput("This table does not say where it lies.", where=where, hint=hint)
     if not same_place(place, path):
         raise InvalidInput(f"This is the table at {place}, not the one at {path}.", where=where, hint=hint)
-    return found
 
 
 def same_place(one: str, other: str) -> bool:
@@ -149,7 +142,7 @@ def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entr
             hint=f"{hint}. Where Hudi's Hive sync made it, say so: --synced (catalog: synced).",
         )
     other = found.parameters.get(PATH)
-    if other != path:
+    if other is None or not same_place(other, path):
         whose = f"the table {other}" if other else "somebody else"
         raise InvalidInput(f"This is a view of {whose}.", where=where, hint=f"{hint}, or drop it.")
     return found
@@ -165,6 +158,15 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     if place is None or not same_place(place, path):
         raise not_our_source(f"{names.database}.{name}")
     return found
+
+
+def no_synced_table(names: Names) -> InvalidInput:
+    return InvalidInput(
+        "There is no such synced table.",
+        where=f"{names.database}.{names.ro}",
+        hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable). "
+        "Name it by --ro and --rt (ro_view, rt_view).",
+    )
 
 
 def not_our_source(where: str) -> InvalidInput:
@@ -204,8 +206,7 @@ def _put_source(metastore: Connection, names: Names, old: Entry | None, read: Pu
 
 def _snapshot_query(names: Names, path: str) -> str:
     """Spark gives a query none of its table's options: hence they stand in the query too."""
-    quoted = path.replace("\\", "\\\\").replace("'", "\\'")
-    return f"SELECT * FROM `{names.database}`.`{names.rt}{SOURCE}` WITH (`table` '{quoted}')"
+    return f"SELECT * FROM `{names.database}`.`{names.rt}{SOURCE}` WITH (`table` '{escaped(path)}')"
 
 
 def _expected(entry: Entry) -> tuple[str, str] | None:

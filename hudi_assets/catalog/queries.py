@@ -42,6 +42,11 @@ def read_optimized_query(schema: pa.Schema, files: Sequence[str], columns: Mappi
     return " UNION ALL ".join(f"{select} FROM parquet.`{pattern}`" for pattern in quoted)
 
 
+def escaped(text: str) -> str:
+    """What stands between the quotes of a string of Spark's SQL."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
 def _selected(name: str, columns: Mapping[str, str]) -> str:
     made = columns.get(name, _quoted(name))
     return made if made == _quoted(name) else f"{made} AS {_quoted(name)}"

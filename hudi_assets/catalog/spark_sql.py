@@ -7,11 +7,19 @@ other way round.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hudi_assets.catalog.publication import PATH, REASON, properties_of
-from hudi_assets.catalog.publishing import SOURCE, Form, Names, not_our_source, same_place
-from hudi_assets.catalog.queries import read_optimized_text
+from hudi_assets.catalog.publishing import (
+    SOURCE,
+    Form,
+    Names,
+    no_synced_table,
+    not_our_source,
+    refuse_other_synced,
+    same_place,
+)
+from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.engine import InvalidInput
 
 if TYPE_CHECKING:
@@ -32,10 +40,12 @@ def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dic
         if with_snapshot:
             _refuse_others_view(spark, names, names.rt, table.path)
             _refuse_others_source(spark, names, table.path)
+    else:
+        synced = _synced(spark, names, table.path)
     read = table.publication()
     properties = properties_of(read)
     if names.form is Form.SYNCED:
-        _set_properties(spark, names, properties)
+        _set_properties(spark, synced, properties)
         return properties
     query = read_optimized_text(read.schema, read.groups)
     spark.sql(view_statement(_name(names, names.ro), query, properties))
@@ -66,7 +76,7 @@ def _refuse_others_view(spark: SparkSession, names: Names, view: str, path: str)
     if not spark.catalog.tableExists(_name(names, view)):
         return
     other = _view_of(spark, names, view)
-    if other != path:
+    if other is None or not same_place(other, path):
         raise InvalidInput(
             f"This is a view of the table {other}." if other else "Something else has this name.",
             where=f"{names.database}.{view}",
@@ -91,13 +101,8 @@ def _view_of(spark: SparkSession, names: Names, view: str) -> str | None:
 
 
 def _read_by(spark: SparkSession, names: Names) -> str | None:
-    """Which table our data source reads in `<rt>_source`; None where it is no table of our data source.
-
-    Spark's SQL shows neither the provider nor the options of such a table: its session catalog knows them.
-    """
-    state = spark._jsparkSession.sessionState()
-    identifier = state.sqlParser().parseTableIdentifier(_name(names, names.rt + SOURCE))
-    found = state.catalog().getTableMetadata(identifier)
+    """Which table our data source reads in `<rt>_source`; None where it is no table of our data source."""
+    found = _metadata(spark, _name(names, names.rt + SOURCE))
     if found.tableType().name() == "VIEW" or found.provider().isEmpty() or found.provider().get() != "hudi_assets":
         return None
     for options in (found.storage().properties(), found.properties()):
@@ -112,7 +117,7 @@ def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, pr
     properties: hence the options in the query, and a view for the properties."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    source, options = _name(names, names.rt + SOURCE), f"(`table` '{_text(read.path)}')"
+    source, options = _name(names, names.rt + SOURCE), f"(`table` '{escaped(read.path)}')"
     wanted = from_arrow_schema(read.schema)
     if spark.catalog.tableExists(source) and _types(spark.table(source).schema) != _types(wanted):
         spark.sql(f"DROP TABLE {source}")
@@ -120,18 +125,41 @@ def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, pr
     return view_statement(_name(names, names.rt), f"SELECT * FROM {source} WITH {options}", properties)
 
 
-def _set_properties(spark: SparkSession, names: Names, properties: Mapping[str, str]) -> None:
-    found = [name for name in (names.ro, names.rt) if spark.catalog.tableExists(_name(names, name))]
-    if not found:
-        raise InvalidInput("There is no such synced table.", where=f"{names.database}.{names.ro}")
-    for name in found:
-        spark.sql(f"ALTER TABLE {_name(names, name)} SET TBLPROPERTIES ({_listed(properties)})")
+def _synced(spark: SparkSession, names: Names, path: str) -> list[str]:
+    """The quoted names of the synced tables that are there, each the table at `path`."""
+    there = [name for name in (names.ro, names.rt) if spark.catalog.tableExists(_name(names, name))]
+    if not there:
+        raise no_synced_table(names)
+    for name in there:
+        found = _metadata(spark, _name(names, name))
+        is_view = found.tableType().name() == "VIEW"
+        location = found.storage().locationUri()
+        place = None if location.isEmpty() else _as_hadoop_writes_it(spark, location.get())
+        refuse_other_synced(f"{names.database}.{name}", is_view=is_view, place=place, path=path)
+    return [_name(names, name) for name in there]
+
+
+def _set_properties(spark: SparkSession, synced: list[str], properties: Mapping[str, str]) -> None:
+    for name in synced:
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
         if REASON not in properties:  # an earlier one would stay
-            spark.sql(f"ALTER TABLE {_name(names, name)} UNSET TBLPROPERTIES IF EXISTS ('{REASON}')")
+            spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{REASON}')")
+
+
+def _metadata(spark: SparkSession, name: str) -> Any:
+    """A table as Spark's session catalog knows it: SQL shows neither the provider nor the options."""
+    state = spark._jsparkSession.sessionState()
+    return state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
+
+
+def _as_hadoop_writes_it(spark: SparkSession, location: Any) -> str:
+    """A URI escapes characters, a path of Hadoop's does not."""
+    jvm: Any = spark._jvm
+    return str(jvm.org.apache.hadoop.fs.Path(location).toString())
 
 
 def _listed(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"'{key}' = '{_text(value)}'" for key, value in properties.items())
+    return ", ".join(f"'{key}' = '{escaped(value)}'" for key, value in properties.items())
 
 
 def _types(schema: StructType) -> list[tuple[str, str]]:
@@ -140,7 +168,3 @@ def _types(schema: StructType) -> list[tuple[str, str]]:
 
 def _name(names: Names, view: str) -> str:
     return f"`{names.database}`.`{view}`"
-
-
-def _text(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("'", "\\'")

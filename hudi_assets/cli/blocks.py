@@ -76,10 +76,6 @@ def nice(ms: int) -> str:
     return f"{step // 1000}s"
 
 
-def _ms(text: str) -> int:
-    return int(text[:-1]) * {"s": 1000, "m": _MINUTE, "h": _HOUR, "d": _DAY}[text[-1]]
-
-
 def _field(name: str, value: Any) -> str:
     text: str = yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True, width=10_000)
     return text
@@ -212,7 +208,7 @@ class _Block:
             yield _comment("freshness_slo: 6h")
         else:
             yield _comment("A check fails when the freshness is older: twice the data latency and compact_every.")
-            yield _field("freshness_slo", nice(2 * (latency + _ms(every))))
+            yield _field("freshness_slo", nice(2 * (latency + parse_latency(every))))
 
     def _writers(self) -> Iterator[str]:
         table = self.table

@@ -290,7 +290,7 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
             promise = hudi.freshness()
             catalog = getattr(context.resources, table.catalog_key)
             spark = session.spark_session if catalog.needs_spark else None
-            properties = catalog.publish(spark, hudi, promise, ro=table.ro_view, rt=table.rt_view)
+            properties = catalog.publish(spark, hudi, ro=table.ro_view, rt=table.rt_view)
             metadata = report.freshness_metadata(hudi, promise, properties)
             metadata |= told_metadata(context.instance, freshness, properties)
             yield MaterializeResult(freshness, metadata=metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 from dagster import ConfigurableResource
@@ -41,12 +42,14 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         return None if metastore is None else Place(metastore, self._names(ro, rt))
 
     def publish(
-        self, spark: SparkSession | None, table: HudiTable, freshness: Freshness, *, ro: str, rt: str
+        self, spark: SparkSession | None, table: HudiTable, freshness: Freshness | None = None, *, ro: str, rt: str
     ) -> dict[str, str]:
         """Replace the views `ro` and `rt`, or the properties of the synced tables, and return the properties.
 
-        The table is read anew: what is published is never older than `freshness`.
+        The table is read anew, so `freshness` is not needed any more, and not used.
         """
+        if freshness is not None:
+            warnings.warn("the table is read anew: leave `freshness` out", DeprecationWarning, stacklevel=2)
         place = self.place(ro=ro, rt=rt)
         if place is not None:
             return place.publish(table)

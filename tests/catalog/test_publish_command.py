@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hudi_assets import cli
-from hudi_assets.catalog.publishing import Names, published
+from hudi_assets.catalog.places import Place
+from hudi_assets.catalog.publishing import Names
 from tests.catalog.conftest import Served
 from tests.catalog.tables import HOUR, make_table, row, write
 from tests.local_session import LocalSession
@@ -39,13 +40,15 @@ def test_it_publishes_in_the_home_directorys_catalog(
     assert run(monkeypatch, "publish", table.path) == 0
     out = capsys.readouterr().out
     assert out.startswith("Published as default.by_hand_ro and default.by_hand_rt.\nfreshness  20")
-    found = published(served.uri, Names("default", "by_hand_ro", "by_hand_rt"))
+    found = Place(served.uri, Names("default", "by_hand_ro", "by_hand_rt")).found()
     assert found is not None
-    assert found["hudi_assets.instant"] == table.freshness().instant
+    assert found.properties["hudi_assets.instant"] == table.freshness().instant
     assert run(monkeypatch, "publish", table.path, "--json", "--ro", "r", "--rt", "s") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["database"], told["ro"], told["rt"]) == ("default", "r", "s")
-    assert published(served.uri, Names("default", "r", "s")).items() >= told["properties"].items()  # type: ignore[union-attr]
+    renamed = Place(served.uri, Names("default", "r", "s")).found()
+    assert renamed is not None
+    assert renamed.properties.items() >= told["properties"].items()
 
 
 def test_a_compaction_with_nothing_to_do_publishes_what_others_compacted(

@@ -19,8 +19,9 @@ import pytest
 from dagster import DagsterInstance
 
 from hudi_assets import cli
+from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publication import VIEW_DIGEST
-from hudi_assets.catalog.publishing import Names, published
+from hudi_assets.catalog.publishing import Names
 from hudi_assets.components.hudi_table import SensorModel
 from hudi_assets.engine import Conflict, HudiTable, InvalidInput
 from hudi_assets.engine.timeline.instants import WRITES
@@ -141,9 +142,9 @@ class World:
 
     @property
     def entry(self) -> dict[str, str]:
-        found = published(self.served.uri, self.names)
+        found = Place(self.served.uri, self.names).found()
         assert found is not None
-        return dict(found)
+        return dict(found.properties)
 
     @property
     def text(self) -> str:

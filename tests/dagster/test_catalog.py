@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.catalog.metastore import Metastore
-from hudi_assets.catalog.publication import freshness_properties
+from hudi_assets.catalog.publication import promise_properties
+from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.catalog.queries import read_optimized_query
-from hudi_assets.catalog.spark_sql import view_statement
-from hudi_assets.engine import Freshness, HudiTable
+from hudi_assets.catalog.spark_sql import properties_by_spark, publish_by_spark, view_statement
+from hudi_assets.engine import Freshness, HudiTable, InvalidInput
 from hudi_assets.home import project_root
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -78,18 +80,62 @@ def test_without_base_files_the_view_is_empty_and_has_its_columns(spark: SparkSe
     spark.sql("DROP VIEW some_view")
 
 
-def test_properties_name_times_in_both_forms(tmp_path: Path) -> None:
-    table = HudiTable.create(str(tmp_path / "t"), _SCHEMA, record_key=["a"], ordering_field="a")
-    found = freshness_properties(Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), table)
+def test_properties_name_times_in_both_forms() -> None:
+    found = promise_properties(
+        Freshness(1000, None, None, 2000, "20240301000000000", None, 3000), "/t", 1_709_251_200_000
+    )
     assert found["hudi_assets.freshness"] == "1970-01-01T00:00:01Z"
     assert found["hudi_assets.freshness_ms"] == "1000"
     assert found["hudi_assets.threshold_ms"] == "2000"
     assert found["hudi_assets.instant"] == "20240301000000000"
     assert found["hudi_assets.instant_time"] == "2024-03-01T00:00:00Z"
     assert found["hudi_assets.computed_at"] == "1970-01-01T00:00:03Z"
-    unknown = freshness_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), table)
+    unknown = promise_properties(Freshness(None, "log x has no range", None, None, None, None, 3000), "/t", None)
     assert unknown["hudi_assets.freshness"] == "null"
     assert unknown["hudi_assets.reason"] == "log x has no range"
+
+
+@pytest.fixture
+def synced(spark: SparkSession, tmp_path: Path) -> Iterator[HudiTable]:
+    """A table in a folder with a space in its name, as `default.synced`, as a sync tool would have made it."""
+    table = _made(tmp_path / "a table")
+    spark.sql(f"CREATE TABLE synced (a BIGINT) USING parquet LOCATION '{table.path}'")
+    yield table
+    spark.sql("DROP TABLE IF EXISTS synced")
+
+
+_SYNCED = Names("default", "synced", "not_there", Form.SYNCED)
+
+
+@pytest.mark.spark
+def test_by_spark_the_promise_stands_in_the_synced_table(spark: SparkSession, synced: HudiTable) -> None:
+    properties = publish_by_spark(spark, synced, _SYNCED)
+    assert properties_by_spark(spark, "default", "synced").items() >= properties.items()
+
+
+@pytest.mark.spark
+def test_by_spark_another_tables_synced_table_is_refused(
+    spark: SparkSession, synced: HudiTable, tmp_path: Path
+) -> None:
+    before = properties_by_spark(spark, "default", "synced")
+    with pytest.raises(InvalidInput, match=f"This is the table at .*{synced.path}, not the one at"):
+        publish_by_spark(spark, _made(tmp_path / "other"), _SYNCED)
+    assert properties_by_spark(spark, "default", "synced") == before
+
+
+@pytest.mark.spark
+def test_by_spark_a_view_is_no_synced_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = _made(tmp_path / "t")
+    spark.sql("CREATE VIEW synced AS SELECT 1 AS a")
+    try:
+        with pytest.raises(InvalidInput, match="no synced table"):
+            publish_by_spark(spark, table, _SYNCED)
+    finally:
+        spark.sql("DROP VIEW synced")
+
+
+def _made(path: Path) -> HudiTable:
+    return HudiTable.create(str(path), _SCHEMA, record_key=["a"], ordering_field="a")
 
 
 _PUBLISHER = """

@@ -10,7 +10,7 @@ import pytest
 from dagster import DagsterRunStatus, RunsFilter
 
 from hudi_assets.catalog.places import Found
-from hudi_assets.catalog.publication import PATH, freshness_properties
+from hudi_assets.catalog.publication import properties_of
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.dagster import late
 from hudi_assets.dagster.assets import PROMISED
@@ -36,7 +36,7 @@ class FilePlace:
         return Found(json.loads(self.file.read_text()), True) if self.file.exists() else None
 
     def publish(self, table: HudiTable) -> dict[str, str]:
-        found = {**freshness_properties(table.freshness(), table), PATH: table.path}
+        found = properties_of(table.publication())
         self.file.write_text(json.dumps(found))
         return found
 
@@ -45,7 +45,7 @@ class PlacedCatalog(FileCatalog):
     def place(self, *, ro: str, rt: str) -> Any:
         return FilePlace(Path(self.file))
 
-    def publish(self, spark: Any, table: HudiTable, freshness: Any, *, ro: str, rt: str) -> dict[str, str]:
+    def publish(self, spark: Any, table: HudiTable, freshness: Any = None, *, ro: str, rt: str) -> dict[str, str]:
         return FilePlace(Path(self.file)).publish(table)
 
 

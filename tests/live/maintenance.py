@@ -18,7 +18,7 @@ from dagster import (
 )
 from dagster.components import build_defs_for_component
 
-from hudi_assets.catalog.publication import freshness_properties
+from hudi_assets.catalog.publication import properties_of
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
@@ -30,8 +30,10 @@ class FileCatalog(Catalog):
 
     file: str
 
-    def publish(self, spark: Any, table: HudiTable, freshness: Freshness, *, ro: str, rt: str) -> dict[str, str]:
-        properties = freshness_properties(freshness, table)
+    def publish(
+        self, spark: Any, table: HudiTable, freshness: Freshness | None = None, *, ro: str, rt: str
+    ) -> dict[str, str]:
+        properties = properties_of(table.publication())
         Path(self.file).write_text(json.dumps(properties))
         return properties
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from dagster import AssetKey
 
+from hudi_assets.catalog import spark_sql
 from hudi_assets.catalog.follow import Followed
 from hudi_assets.catalog.publication import properties_of, what_differs
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.catalog.spark_sql import publish_by_spark
 from hudi_assets.dagster.assets import PROMISED
 from hudi_assets.dagster.followed import publications
 from hudi_assets.engine import Freshness, Publication
@@ -41,16 +40,18 @@ class Spark:
 
     version: str = "4.0.0"
     told: list[str] = field(default_factory=list)
-    catalog: Any = field(default_factory=lambda: SimpleNamespace(tableExists=lambda name: name.endswith("ro`")))
 
     def sql(self, statement: str) -> None:
         self.told.append(statement)
 
 
 @pytest.mark.parametrize(("reason", "unset"), [("a is gone", 0), (None, 1)])
-def test_a_reason_of_before_does_not_stay_in_a_synced_table(reason: str | None, unset: int) -> None:
-    spark, table = Spark(), SimpleNamespace(publication=lambda: read(None, reason))
-    publish_by_spark(spark, table, Names("d", "ro", "rt", Form.SYNCED))  # type: ignore[arg-type]
+def test_a_reason_of_before_does_not_stay_in_a_synced_table(
+    monkeypatch: pytest.MonkeyPatch, reason: str | None, unset: int
+) -> None:
+    monkeypatch.setattr(spark_sql, "_synced", lambda *_: ["`d`.`ro`"])
+    spark, table = Spark(), SimpleNamespace(path="/t", publication=lambda: read(None, reason))
+    spark_sql.publish_by_spark(spark, table, Names("d", "ro", "rt", Form.SYNCED))  # type: ignore[arg-type]
     wanted = "ALTER TABLE `d`.`ro` UNSET TBLPROPERTIES IF EXISTS ('hudi_assets.reason')"
     assert spark.told.count(wanted) == unset
     assert len(spark.told) == 1 + unset

@@ -190,6 +190,14 @@ def test_of_a_view_whose_files_are_partly_gone_the_docs_say_that_no_error_does()
         assert "**without an error**" in (docs / page).read_text("utf-8")
 
 
+def test_a_view_is_the_tables_own_by_whatever_path_it_was_published(metastore: _Metastore, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "link").symlink_to("t")
+    _publish(_Table(str(tmp_path / "t")))
+    said = _publish(_Table(str(tmp_path / "link")))
+    assert metastore.entries["t_ro"].parameters.items() >= said.items()
+
+
 # -- synced tables
 
 

@@ -33,7 +33,6 @@ from hudi_assets.engine.transaction.rollback_plan import (
 from hudi_assets.engine.transaction.transaction import Transaction, transaction
 
 _WRITE_WAIT_S = 60.0
-_EXECUTE_WAIT_S = 1.0
 _COMPACTIONS = (Action.COMMIT, Action.COMPACTION)
 
 

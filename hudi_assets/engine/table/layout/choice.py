@@ -10,7 +10,7 @@ from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 
-_LAYOUTS: Final[Mapping[int, Layout]] = {6: LayoutV6(), 8: LayoutV8(8), 9: LayoutV8(9)}
+_LAYOUTS: Final[Mapping[int, Layout]] = {6: LayoutV6(), 8: LayoutV8(8), 9: LayoutV8(9, states_payload_class=False)}
 
 
 def layout_of(version: int, where: str) -> Layout:

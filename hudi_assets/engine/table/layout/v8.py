@@ -42,6 +42,7 @@ class LayoutV8(FileNames):
     """The layout of versions 8 and 9."""
 
     version: int = 8
+    states_payload_class: bool = True
     states_merge_mode: bool = True
     timeline_folder: str = ".hoodie/timeline"
     log_marker: str = "CREATE"  # 1.2.0 refuses to roll back by any other (tried)
@@ -65,10 +66,6 @@ class LayoutV8(FileNames):
     metadata_flavour: Flavour = Flavour.NATIVE
     metadata_has_other_writers: bool = True
     metadata_ends_at_unfinished: bool = False
-
-    @property
-    def states_payload_class(self) -> bool:
-        return self.version < 9
 
     @property
     def table_properties(self) -> Mapping[str, str]:
