@@ -191,9 +191,12 @@ class HudiTableComponent(Component, Model, Resolvable):
         trigger = event_time_trigger(parts.table, job)
         return Definitions.merge(parts.definitions, Definitions(jobs=[job], sensors=[trigger]))
 
-    def parts(self, context: ComponentLoadContext) -> TableParts:
-        """All of the table but the sensor and its job: many tables may share those."""
-        table, resource = self._table_assets(), self._resource()
+    def parts(self, context: ComponentLoadContext, shared_key: str | None = None) -> TableParts:
+        """All of the table but the sensor and its job: many tables may share those.
+
+        `shared_key`: of the resource that many tables share, which the caller brings.
+        """
+        table, resource = self._table_assets(shared_key), self._resource()
         try:
             source = None if self.source is None else self.source.load()
             mor_table = self._mor_table(table, source)
@@ -203,7 +206,7 @@ class HudiTableComponent(Component, Model, Resolvable):
         definitions = Definitions(
             assets=assets,
             asset_checks=table_checks(table),
-            resources={table.resource_key: resource, **self._shared()},
+            resources=self._shared() if shared_key else {table.resource_key: resource, **self._shared()},
         )
         if source is not None and self.ingest is not None:
             definitions = Definitions.merge(definitions, self._ingestion(table, source, self.ingest))
@@ -228,7 +231,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             return external_table_asset(table)
         return ingestion_asset(table, source, partitions_of(source))
 
-    def _table_assets(self) -> TableAssets:
+    def _table_assets(self, shared_key: str | None = None) -> TableAssets:
         return TableAssets(
             name=self.name,
             description=self.description,
@@ -247,6 +250,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             group=self.group,
             owners=tuple(self.owners),
             tags=self.tags,
+            shared_key=shared_key,
         )
 
     def _resource(self) -> TableResource:

@@ -62,7 +62,10 @@ class HudiTablesComponent(Component, Model, Resolvable):
         return found
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
-        parts = [one.parts(context) for one in self.components()]
+        # One resource for all: Dagster goes through all resources for each asset and check.
+        key = f"{self.name}_tables"
+        parts = [one.parts(context, key) for one in self.components()]
+        shared = {key: {one.table.name: one.resource for one in parts}}
         job = tables_job(self.name, [one.table for one in parts])
         trigger = tables_trigger(
             self.sensor.name or f"{self.name}_event_time_trigger",
@@ -72,7 +75,9 @@ class HudiTablesComponent(Component, Model, Resolvable):
             seconds=self.sensor.look_seconds,
             running=self.sensor.running,
         )
-        return Definitions.merge(*(one.definitions for one in parts), Definitions(jobs=[job], sensors=[trigger]))
+        return Definitions.merge(
+            *(one.definitions for one in parts), Definitions(jobs=[job], sensors=[trigger], resources=shared)
+        )
 
 
 def merged(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:

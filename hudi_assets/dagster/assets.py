@@ -19,8 +19,8 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     Config,
-    DagsterInstance,
     DataVersion,
+    EventLogEntry,
     FreshnessPolicy,
     MaterializeResult,
     MetadataValue,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_assets.engine import Finding, HudiTable
+    from hudi_assets.resources import TableResource
 
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 # The highest freshness that readers were ever told, as ISO-8601.
@@ -47,6 +48,8 @@ PROMISED = "highest_published_freshness"
 # Kinds of findings (engine.validate) on which nothing may be compacted.
 _DAMAGE = frozenset({"missing_file", "short_file", "phantom_slice", "missing_link", "link_differs"})
 _HOUR_MS = 3_600_000
+# The assets that keep a table in order.
+MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
 
 
 class Batch(Protocol):
@@ -100,13 +103,15 @@ class TableAssets:
     group: str | None = None
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    # The key of the resource in which this table is one of many. None: it has one of its own.
+    shared_key: str | None = None
 
     def key(self, asset_name: str) -> AssetKey:
         return AssetKey([self.name, asset_name])
 
     @property
     def resource_key(self) -> str:
-        return f"{self.name}_table"
+        return self.shared_key or f"{self.name}_table"
 
     @property
     def pool(self) -> str:
@@ -122,16 +127,26 @@ class TableAssets:
     def run_tags(self) -> dict[str, str]:
         return {"hudi_assets/table": self.name}
 
+    def resource(self, context: Any) -> "TableResource":
+        """Where the table is, as a run or a tick finds it among its resources."""
+        found: TableResource | Mapping[str, TableResource] = getattr(context.resources, self.resource_key)
+        return found[self.name] if isinstance(found, Mapping) else found
+
     def open(self, context: Any) -> "HudiTable":
-        table: HudiTable = getattr(context.resources, self.resource_key).open()
-        return table
+        return self.resource(context).open()
+
+
+class Events(Protocol):
+    """Who tells what was made last: Dagster's instance, or what a tick knows of it."""
+
+    def get_latest_materialization_event(self, asset_key: AssetKey, /) -> EventLogEntry | None: ...
 
 
 class Tick(Protocol):
     """What looking at one table asks of Dagster's context: of a sensor for this table, or of one for many."""
 
     @property
-    def instance(self) -> DagsterInstance: ...
+    def instance(self) -> Any: ...
     @property
     def resources(self) -> Any: ...
     @property
@@ -324,7 +339,7 @@ def ours(pending: Plan | None) -> Plan | None:
     return pending if pending is not None and pending.is_ours else None
 
 
-def told_metadata(instance: DagsterInstance, key: AssetKey, published: Mapping[str, str]) -> dict[str, str]:
+def told_metadata(instance: Events, key: AssetKey, published: Mapping[str, str]) -> dict[str, str]:
     """What readers are told: the highest freshness ever, and the compaction on which what is published rests.
 
     Of what was published, and not of a look: publishing reads the table anew.
@@ -333,7 +348,7 @@ def told_metadata(instance: DagsterInstance, key: AssetKey, published: Mapping[s
     return {PROMISED: highest or "none", "last_compaction": stated_instant(published) or "none"}
 
 
-def highest_promise(instance: DagsterInstance, key: AssetKey, published: Mapping[str, str]) -> int | None:
+def highest_promise(instance: Events, key: AssetKey, published: Mapping[str, str]) -> int | None:
     """The highest freshness (epoch ms) that readers were told, `published` included; None where there was none.
 
     Late data makes the freshness fall back, and what has come late is told by what was promised before. What
@@ -343,7 +358,7 @@ def highest_promise(instance: DagsterInstance, key: AssetKey, published: Mapping
     return max((one for one in (known, stated_freshness(published)) if one is not None), default=None)
 
 
-def promised_before(instance: DagsterInstance, key: AssetKey, last_compaction: str | None) -> int | None:
+def promised_before(instance: Events, key: AssetKey, last_compaction: str | None) -> int | None:
     """The highest freshness (epoch ms) that readers were told so far, of a table with this last compaction."""
     earlier = latest_metadata(instance, key)
     instant = earlier.get("last_compaction", earlier.get("instant"))
@@ -351,7 +366,7 @@ def promised_before(instance: DagsterInstance, key: AssetKey, last_compaction: s
     return None if undone else told_ms(earlier, PROMISED, old="promised_ms")
 
 
-def latest_metadata(instance: DagsterInstance, key: AssetKey) -> dict[str, Any]:
+def latest_metadata(instance: Events, key: AssetKey) -> dict[str, Any]:
     """Metadata of the asset's last materialization; empty where there was none."""
     event = instance.get_latest_materialization_event(key)
     if event is None or event.asset_materialization is None:

@@ -54,8 +54,8 @@ def attempts_of(instance: DagsterInstance, tags: dict[str, str], state: str, ass
     something else and failed says nothing of this, and one that compacted did its work, whatever failed beside it. One
     that a person started counts if it succeeded.
     """
-    compacted = _last_maker(instance, asset) if _kind(state) == COMPACT else None
     records = instance.get_run_records(RunsFilter(tags=tags, statuses=_ENDED), limit=_LATEST_RUNS)
+    compacted = _last_maker(instance, asset) if records and _kind(state) == COMPACT else None
     found = []
     for record in records:
         run = record.dagster_run

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from dagster import (
     AssetCheckExecutionContext,
+    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
     AssetKey,
-    DagsterInstance,
     MetadataValue,
     asset_check,
 )
 
-from hudi_assets.dagster.assets import PROMISED, TableAssets, lasting_findings, latest_metadata, told_ms
+from hudi_assets.dagster.assets import PROMISED, Events, TableAssets, lasting_findings, latest_metadata, told_ms
 from hudi_assets.dagster.report import MAX_ROWS
 from hudi_assets.engine import (
     CarryOver,
@@ -129,6 +129,19 @@ def table_checks(table: TableAssets) -> list[AssetChecksDefinition]:
     if table.freshness_slo_ms is not None:
         checks.append(_freshness_within_slo(table, table.freshness_slo_ms))
     return checks
+
+
+def check_key(table: TableAssets, name: str) -> AssetCheckKey:
+    """Of a check that a look evaluates."""
+    return AssetCheckKey(table.key("ro_snapshot" if name == NO_PRE_THRESHOLD_LOGS else "freshness"), name)
+
+
+def look_checks(table: TableAssets) -> list[AssetCheckKey]:
+    """Those that a look evaluates."""
+    names = [NO_PRE_THRESHOLD_LOGS, NO_LATE_RECORDS]
+    if table.freshness_slo_ms is not None:
+        names.append(FRESHNESS_WITHIN_SLO)
+    return [check_key(table, name) for name in names]
 
 
 def _no_pre_threshold_logs(table: TableAssets) -> AssetChecksDefinition:
@@ -263,7 +276,7 @@ def unreadable_result(problem: Exception) -> AssetCheckResult:
     return _result([f"no freshness can be stated: {problem}"], {}, AssetCheckSeverity.WARN)
 
 
-def published_freshness(instance: DagsterInstance, key: AssetKey) -> int | None:
+def published_freshness(instance: Events, key: AssetKey) -> int | None:
     """The freshness (epoch ms) of the asset's last materialization; None when none was promised."""
     return told_ms(latest_metadata(instance, key), "freshness", old="freshness_ms")
 

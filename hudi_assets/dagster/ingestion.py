@@ -7,7 +7,7 @@ One window is one partition and one delta commit, however many windows a run is 
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dagster import (
     AssetExecutionContext,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # Dagster's own tags of a run of several partitions.
 _RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 INGESTION_TAG = "hudi_assets/ingestion"
-_UNFINISHED = [
+UNFINISHED: Final = [
     DagsterRunStatus.QUEUED,
     DagsterRunStatus.NOT_STARTED,
     DagsterRunStatus.STARTING,
@@ -79,7 +79,7 @@ def ingestion_asset(
     )
     def mor_table(context: AssetExecutionContext, config: IngestionConfig) -> MaterializeResult:  # type: ignore[type-arg]
         wanted = set(context.partition_keys)
-        hudi = getattr(context.resources, table.resource_key).open_or_create(source.schema)
+        hudi = table.resource(context).open_or_create(source.schema)
         for batch in source.batches:
             if batch.id in wanted:
                 metadata = _commit(context, table, source, batch, hudi, again=config.again)
@@ -200,5 +200,5 @@ def _ended(batches: Sequence[Any], now_ms: int) -> Iterator[Any]:
 
 
 def _unfinished(instance: DagsterInstance, table: TableAssets) -> str | None:
-    runs = instance.get_runs(RunsFilter(tags={INGESTION_TAG: table.name}, statuses=_UNFINISHED), limit=1)
+    runs = instance.get_runs(RunsFilter(tags={INGESTION_TAG: table.name}, statuses=UNFINISHED), limit=1)
     return runs[0].run_id[:8] if runs else None

@@ -16,11 +16,8 @@ from dagster import (
     AssetCheckKey,
     AssetCheckResult,
     AssetCheckSeverity,
-    AssetMaterialization,
     AssetObservation,
-    DagsterInstance,
 )
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets
@@ -28,10 +25,12 @@ from hudi_assets.dagster.checks import (
     FRESHNESS_WITHIN_SLO,
     NO_LATE_RECORDS,
     NO_PRE_THRESHOLD_LOGS,
+    check_key,
     pre_threshold_result,
     slo_result,
     unreadable_result,
 )
+from hudi_assets.dagster.known import Known, RunlessEvent
 from hudi_assets.engine import HudiAssetsError, Look, iso
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 HOUR_MS: Final = 3_600_000
 # By this tag Dagster tells whether what stands downstream has seen the newest version.
 _DATA_VERSION_TAG: Final = "dagster/data_version"
-_EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,7 @@ def results(
 
 
 def evaluations(
-    instance: DagsterInstance,
+    known: Known,
     table: TableAssets,
     found: Mapping[str, AssetCheckResult],
     wall_ms: int,
@@ -173,13 +171,13 @@ def evaluations(
     for name, result in found.items():
         if name == NO_PRE_THRESHOLD_LOGS and run_at_work:
             continue  # the run looks at it itself, and what it finds is final
-        key = AssetCheckKey(table.key("ro_snapshot" if name == NO_PRE_THRESHOLD_LOGS else "freshness"), name)
-        record = instance.get_latest_asset_check_evaluation_record(key)
+        key = check_key(table, name)
+        record = known.check_record(key)
         event = record.evaluation if record else None
         last = event if isinstance(event, AssetCheckEvaluation) else None
         age_ms = wall_ms - int(record.create_timestamp * 1000) if record and last else None
         if record and last is None:
-            last = _last_evaluation(instance, key)
+            last = known.last_evaluation(key)
         if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
             continue  # runs say so
         severity = _severity(name, result, last)
@@ -190,13 +188,6 @@ def evaluations(
         if due:
             events.append(_evaluation(key, result, severity))
     return events
-
-
-def _last_evaluation(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation | None:
-    """The last one that was made; a run that is only going to make one, or died before, has a record after it."""
-    history = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_EVALUATED)
-    event = history[0].evaluation if history else None
-    return event if isinstance(event, AssetCheckEvaluation) else None
 
 
 def _severity(name: str, result: AssetCheckResult, last: AssetCheckEvaluation | None) -> AssetCheckSeverity:
@@ -231,12 +222,12 @@ def name_blocks(check: str) -> bool:
 # ------------------------------------------------------------------------------------------ ticks that fail
 
 
-def report_failure(instance: DagsterInstance, table: TableAssets, problem: Exception, wall_ms: int) -> None:
+def report_failure(known: Known, table: TableAssets, problem: Exception, wall_ms: int) -> None:
     """A tick that fails takes no events along: `freshness_within_slo` fails by the instance's own hand."""
     if table.freshness_slo_ms is None:
         return
     found = {FRESHNESS_WITHIN_SLO: unreadable_result(problem)}
-    report_now(instance, evaluations(instance, table, found, wall_ms, run_at_work=False))
+    report_now(known, evaluations(known, table, found, wall_ms, run_at_work=False))
 
 
 # Path of a table → what was reported of it last by a tick that failed: such a tick leaves no cursor.
@@ -244,7 +235,7 @@ _refusals: dict[str, Reported] = {}
 
 
 def report_refusal(
-    instance: DagsterInstance,
+    known: Known,
     table: TableAssets,
     path: str,
     seen: Seen,
@@ -254,15 +245,13 @@ def report_refusal(
     """What a tick saw that is about to fail because the table is refused: its numbers go on, at the same pace."""
     last = _refusals.get(path, Reported())
     observed, _refusals[path] = observations(table, seen, last, wall_ms, says={}, before_run=False)
-    report_now(instance, [*observed, *checks])
+    report_now(known, [*observed, *checks])
 
 
-def report_now(
-    instance: DagsterInstance, events: Iterable[AssetCheckEvaluation | AssetMaterialization | AssetObservation]
-) -> None:
+def report_now(known: Known, events: Iterable[RunlessEvent]) -> None:
     """Report without waiting for the tick's end: it may fail, or take too long, and lose its events."""
     for event in events:
-        instance.report_runless_asset_event(event)
+        known.report(event)
 
 
 def wall_ms() -> int:

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from dagster import DagsterInstance
-
-from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.assets import Events, TableAssets
 from hudi_assets.engine import InvalidInput
 from hudi_assets.resources import TableResource
 
 
-def absence(table: TableAssets, resource: TableResource, instance: DagsterInstance) -> str | None:
+def absence(table: TableAssets, resource: TableResource, events: Events) -> str | None:
     """Why there is nothing to look at yet; None where the table is there.
 
     Raises `InvalidInput`, with what to do, where a table should be: a path that is mistyped or gone must not look as if
@@ -24,7 +22,7 @@ def absence(table: TableAssets, resource: TableResource, instance: DagsterInstan
             where=where,
             hint=f"Correct `path` in the block of the table {table.name}, or put the table back.",
         )
-    if instance.get_latest_materialization_event(table.key("mor_table")) is not None:
+    if events.get_latest_materialization_event(table.key("mor_table")) is not None:
         raise InvalidInput(
             f"The table {table.name} was written before, and is gone: {_what(resource)}",
             where=where,

@@ -32,8 +32,9 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.assets import TableAssets
-from hudi_assets.dagster.sensors import MAINTENANCE, evaluate_table
+from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
+from hudi_assets.dagster.known import Known
+from hudi_assets.dagster.sensors import OneTable, evaluate_table
 from hudi_assets.resources import TableResource
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 _NAMED: Final = 5
 # For Dagster's own part of a tick.
 _SPARE_SECONDS: Final = 10
+# Dagster is asked for so many tables at once, and anew for those that were not looked at after so many seconds.
+_TOGETHER: Final = 50
+_KNOWN_SECONDS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,6 @@ class Watched:
 
     table: TableAssets
     resource: TableResource
-
-
-@dataclass(frozen=True)
-class OneTable:
-    """What looking at one table asks of a tick."""
-
-    instance: Any
-    resources: Any
-    cursor: str | None
-    log: Any
 
 
 class NamedLog(LoggerAdapter):  # type: ignore[type-arg]
@@ -184,19 +178,21 @@ def look_around(
     requests: list[RunRequest] = []
     events: list[Any] = []
     failed: list[str] = []
-    next_ = None
-    for one in in_turn(watched, first):
+    next_, known, turn = None, Known(context.instance), list(in_turn(watched, first))
+    for number, one in enumerate(turn):
         name = one.table.name
         started = time.monotonic()
         late = started + memory.took.get(name, 0) > began + sensor_deadline() - _SPARE_SECONDS
         if tick.looked and (started >= began + seconds or late):
             next_ = name
             break
+        if not known.knows(one.table, _KNOWN_SECONDS):
+            _ask(context, known, [other.table for other in turn[number : number + _TOGETHER]])
         tick.looked.append(name)
         try:
             resources = _resources(context, one)
             log = NamedLog(context.log, {"table": name})
-            found = evaluate_table(OneTable(context.instance, resources, cursors.get(name), log), one.table)
+            found = evaluate_table(OneTable(known, resources, cursors.get(name), log), one.table)
         except Exception as problem:
             context.log.error(f"{name}: {problem}")
             failed.append(f"{name}: {problem}")
@@ -218,10 +214,19 @@ def look_around(
     )
 
 
+def _ask(context: SensorEvaluationContext, known: Known, tables: Sequence[TableAssets]) -> None:
+    """What cannot be told of all is asked of each, and then it is that table's problem."""
+    try:
+        known.ask(tables)
+    except Exception as problem:
+        known.forget()
+        context.log.warning(f"Dagster was not asked for {len(tables)} tables at once: {problem}")
+
+
 def _resources(context: SensorEvaluationContext, one: Watched) -> SimpleNamespace:
-    """The table's own, which Dagster need not make for every tick, and the catalog."""
-    key = one.table.catalog_key
-    return SimpleNamespace(**{one.table.resource_key: one.resource, key: getattr(context.resources, key)})
+    """The table itself, which Dagster need not make for every tick, and the catalog."""
+    table, key = one.table, one.table.catalog_key
+    return SimpleNamespace(**{table.resource_key: {table.name: one.resource}, key: getattr(context.resources, key)})
 
 
 def _of_table(table: TableAssets, request: RunRequest) -> RunRequest:

@@ -5,12 +5,10 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dagster import (
     AssetSelection,
-    DagsterInstance,
-    DagsterRunStatus,
     DefaultSensorStatus,
     RunRequest,
     RunsFilter,
@@ -23,11 +21,11 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.assets import TableAssets, Tick, ours, promised_before
+from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours, promised_before
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
 from hudi_assets.dagster.followed import follow_look, publications
-from hudi_assets.dagster.ingestion import INGESTION_TAG
+from hudi_assets.dagster.known import Known, known_of
 from hudi_assets.dagster.late import late_by_look
 from hudi_assets.dagster.looks import (
     Reported,
@@ -49,20 +47,6 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
     from hudi_assets.engine import HudiTable
-
-_UNFINISHED = [
-    DagsterRunStatus.QUEUED,
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
-# Dagster keeps the pools of a run as tags in its storage.
-_POOL_TAG = ".dagster/pool/"
-# A backfill of the ingestion may have thousands of runs queued in the pool.
-_MOST_RUNS = 50
-# The assets that keep a table in order.
-MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
 
 
 @dataclass(frozen=True)
@@ -179,8 +163,20 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
     return evaluate
 
 
+@dataclass(frozen=True)
+class OneTable:
+    """What looking at one table asks of a tick. `instance`: Dagster's, or what a tick of many tables knows of it."""
+
+    instance: Any
+    resources: Any
+    cursor: str | None
+    log: Any
+
+
 def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
     """One look at a table: what is to be reported, and the run that is due. What goes wrong is reported and raised."""
+    known = known_of(context.instance)
+    context = OneTable(known, context.resources, context.cursor, context.log)
     try:
         return _tick(context, table)
     except Conflict as conflict:
@@ -189,7 +185,7 @@ def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
     except _AlreadyReportedError as told:
         raise told.__cause__ or told from None
     except Exception as problem:
-        report_failure(context.instance, table, problem, wall_ms())
+        report_failure(known, table, problem, wall_ms())
         raise
 
 
@@ -199,17 +195,16 @@ class _AlreadyReportedError(Exception):
 
 def _tick(context: Tick, table: TableAssets) -> SensorResult:
     """Look, report, and only then think of a run: what is stuck must not keep the table's state from being seen."""
-    instance, now = context.instance, wall_ms()
-    resource = getattr(context.resources, table.resource_key)
-    absent = absence(table, resource, instance)
+    known, now = known_of(context.instance), wall_ms()
+    absent = absence(table, table.resource(context), known)
     if absent is not None:
         return SensorResult(skip_reason=absent)
     hudi = table.open(context)
     seen = see(hudi)
-    running = unfinished_run(instance, table)
+    running = known.unfinished_run(table)
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
-    decision = None if seen.look is None or running else _decide_for(hudi, seen.look, instance, table)
+    decision = None if seen.look is None or running else _decide_for(hudi, seen.look, known, table)
     stands = seen.look is not None and _follow(context, table, hudi, seen.look, says)
     if running is not None:
         why = f"Run {running} is at work on {table.name}."
@@ -226,9 +221,9 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     found = results(table, hudi, seen, says, refused)
     late = late_by_look(context, table, hudi, seen, now)
     found |= {NO_LATE_RECORDS: late} if late else {}
-    checks = evaluations(instance, table, found, now, run_at_work=running is not None)
+    checks = evaluations(known, table, found, now, run_at_work=running is not None)
     if refused is not None:
-        report_refusal(instance, table, hudi.path, seen, checks, now)
+        report_refusal(known, table, hudi.path, seen, checks, now)
         raise _AlreadyReportedError from refused
     why = str(problem) if problem is not None and running is None else why
     seen_before = Reported.of(context.cursor)
@@ -252,30 +247,11 @@ def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", look: Look, sa
         context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
         says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
         return False
-    report_now(context.instance, publications(context, table, look, followed))
+    report_now(known_of(context.instance), publications(context, table, look, followed))
     return followed.stands
 
 
-def unfinished_run(instance: DagsterInstance, table: TableAssets) -> str | None:
-    """A run that maintains this table and is queued or running, whoever started it.
-
-    Those of the sensor and of the table's job have the table's tag. A run that was started by hand in the UI has not:
-    it is known by its pool, of which Dagster keeps a tag, and by what it makes. Ingestion is no maintenance.
-    """
-    runs = instance.get_runs(RunsFilter(tags=table.run_tags, statuses=_UNFINISHED), limit=1)
-    if runs:
-        return runs[0].run_id[:8]
-    maintained = {table.key(name) for name in MAINTENANCE}
-    by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=_UNFINISHED)
-    for run in instance.get_runs(by_pool, limit=_MOST_RUNS):
-        if INGESTION_TAG in run.tags:
-            continue  # of the job's own runs Dagster keeps no selection
-        if not run.asset_selection or maintained & run.asset_selection:
-            return run.run_id[:8]
-    return None
-
-
-def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table: TableAssets) -> Decision:
+def _decide_for(hudi: "HudiTable", seen: Look, known: Known, table: TableAssets) -> Decision:
     promise = seen.freshness
     settings = hudi.config.compaction
     found = decide(
@@ -283,13 +259,13 @@ def _decide_for(hudi: "HudiTable", seen: Look, instance: DagsterInstance, table:
         due=seen.due,
         last_threshold=promise.threshold,
         freshness=promise.freshness,
-        published=published_freshness(instance, table.key("freshness")),
+        published=published_freshness(known, table.key("freshness")),
         now=seen.now_ms,
         compact_every=table.compact_every_ms,
         slo=table.freshness_slo_ms,
         trigger=settings.trigger,
         reach=promise.watermark if hudi.plans_in_series else None,
-        promised=promised_before(instance, table.key("freshness"), promise.instant),
+        promised=promised_before(known, table.key("freshness"), promise.instant),
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
@@ -319,18 +295,18 @@ def _request(
 
     A run key fires once, so it names the state of the table and counts the runs that came of it so far.
     """
-    instance = context.instance
+    known = known_of(context.instance)
     kind, only, config = COMPACT, None, None
     state = f"{table.name}:{{}}:{seen.stats.last_commit}"
     if isinstance(decision, PublishFreshness):
         kind = only = "freshness"
-        state += f":{published_freshness(instance, table.key('freshness'))}"
+        state += f":{published_freshness(known, table.key('freshness'))}"
     elif isinstance(decision, Recover):
         kind, only = "recover", "housekeeping"
         step = "__".join(table.key(only).path)
         config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
     state = state.format(kind)
-    wait = pause(attempts_of(instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
+    wait = pause(attempts_of(known.instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
     if wait is not None:
         words = f"{wait.in_vain} runs in a row came to nothing, the next one is asked for at {in_words(wait.until_ms)}"
         return None, {"runs": words}
@@ -338,7 +314,7 @@ def _request(
     if isinstance(decision, Compact) and decision.warning is not None:
         context.log.warning(decision.warning)
     return RunRequest(
-        run_key=f"{state}:{instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))}",
+        run_key=f"{state}:{known.instance.get_runs_count(RunsFilter(tags={STATE_TAG: state}))}",
         tags={**table.run_tags, STATE_TAG: state, "hudi_assets/reason": decision.why[:250]},
         asset_selection=[table.key(only)] if only else None,
         run_config=config,

@@ -97,7 +97,7 @@ def test_the_highest_promise(
 ) -> None:
     promise = Freshness(freshness, None, None, None, now_instant, None, 0)
     published = properties_of(Publication("/t", promise, None, pa.schema([]), (), "d"))
-    found = highest_promise(_Instance(earlier, instant), AssetKey("x"), published)  # type: ignore[arg-type]
+    found = highest_promise(_Instance(earlier, instant), AssetKey("x"), published)
     assert found == expected
 
 

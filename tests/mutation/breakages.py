@@ -56,6 +56,7 @@ PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
 LATE_LOOKS = ("tests/dagster/test_looks_at_late_data.py",)
+KNOWN = ("tests/dagster/test_known.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 INGESTION = ("tests/dagster/test_ingestion.py",)
@@ -1754,7 +1755,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a run that was started by hand is not seen",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/known.py",
         "        if not run.asset_selection or maintained & run.asset_selection:\n",
         "        if False:\n",
         ATTEMPTED,
@@ -2232,7 +2233,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "the ingestion's own runs hold compactions back",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/known.py",
         "        if INGESTION_TAG in run.tags:\n",
         "        if False:\n",
         LATE_LOOKS,
@@ -2268,7 +2269,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "an error becomes a warning when the next run is created",
         "hudi_assets/dagster/looks.py",
-        "            last = _last_evaluation(instance, key)\n",
+        "            last = known.last_evaluation(key)\n",
         "            pass\n",
         RUNS_AND_LOOKS,
     ),
@@ -2282,8 +2283,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the numbers of a table that is refused stop",
         "hudi_assets/dagster/looks.py",
-        "    report_now(instance, [*observed, *checks])\n",
-        "    report_now(instance, checks)\n",
+        "    report_now(known, [*observed, *checks])\n",
+        "    report_now(known, checks)\n",
         TICKS,
     ),
     Breakage(
@@ -2299,5 +2300,41 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            if str(what).startswith(_PUT_OFF):\n",
         "            if False:\n",
         RUNS_AND_LOOKS,
+    ),
+    # -- many tables asked for at once
+    Breakage(
+        "what a tick published is not known to it",
+        "hudi_assets/dagster/known.py",
+        "            self._published.pop(event.asset_key, None)\n",
+        "            pass\n",
+        KNOWN,
+    ),
+    Breakage(
+        "each table is asked for by itself",
+        "hudi_assets/dagster/round.py",
+        "turn[number : number + _TOGETHER]",
+        "turn[number : number + 1]",
+        KNOWN,
+    ),
+    Breakage(
+        "of a run that was started by hand its pool is not seen among those of all tables",
+        "hudi_assets/dagster/known.py",
+        "_maintaining(table, [*tagged, *pooled])",
+        "_maintaining(table, tagged)",
+        KNOWN,
+    ),
+    Breakage(
+        "tables that cannot be asked for together end the tick",
+        "hudi_assets/dagster/round.py",
+        "        known.forget()\n",
+        "        raise\n",
+        KNOWN,
+    ),
+    Breakage(
+        "each table of many is a resource of its own",
+        "hudi_assets/components/hudi_tables.py",
+        "one.parts(context, key)",
+        "one.parts(context)",
+        MANY,
     ),
 )

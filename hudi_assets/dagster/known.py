@@ -1,0 +1,151 @@
+"""What Dagster's instance knows of tables, asked for many of them at once.
+
+A look at a table asks for runs, checks and what was published: some thirty SQL statements. For fifty tables together
+they are hardly more than for one. An answer is used for looks of the next seconds alone, and what a tick reports itself
+makes it forgotten.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetKey,
+    AssetMaterialization,
+    AssetObservation,
+    DagsterInstance,
+    DagsterRun,
+    EventLogEntry,
+    RunsFilter,
+)
+from dagster._core.storage.asset_check_execution_record import (
+    AssetCheckExecutionRecord,
+    AssetCheckExecutionRecordStatus,
+)
+
+from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
+from hudi_assets.dagster.checks import look_checks
+from hudi_assets.dagster.ingestion import INGESTION_TAG, UNFINISHED
+
+# Dagster keeps the pools of a run as tags in its storage.
+_POOL_TAG: Final = ".dagster/pool/"
+# A backfill of the ingestion may have thousands of runs queued in the pool.
+_MOST_RUNS: Final = 50
+# Of all tables: where more are unfinished, each table's own are asked for.
+_MOST_RUNS_OF_ALL: Final = 5_000
+_EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
+
+RunlessEvent = AssetCheckEvaluation | AssetMaterialization | AssetObservation
+
+
+class Known:
+    """The instance as a tick asks it. What was not asked for beforehand is asked for then."""
+
+    def __init__(self, instance: DagsterInstance) -> None:
+        self.instance = instance
+        self._tables: frozenset[str] = frozenset()
+        self._asked_at = 0.0
+        self._published: dict[AssetKey, EventLogEntry | None] = {}
+        self._checks: dict[AssetCheckKey, AssetCheckExecutionRecord | None] = {}
+        self._runs: dict[str, str | None] = {}
+        # Run → the run, for one tick: neither what it makes nor its pools change.
+        self._seen_runs: dict[str, DagsterRun] = {}
+
+    def knows(self, table: TableAssets, seconds: float) -> bool:
+        """Whether the table was asked for, no longer ago than that."""
+        return table.name in self._tables and time.monotonic() - self._asked_at <= seconds
+
+    def ask(self, tables: Sequence[TableAssets]) -> None:
+        """Ask for these tables at once, and forget all others."""
+        self.forget()
+        assets = [table.key("freshness") for table in tables]
+        published = self.instance.get_latest_materialization_events(assets)
+        checks = [key for table in tables for key in look_checks(table)]
+        records = self.instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
+        runs = self._unfinished_runs(tables)
+        self._published = {key: published.get(key) for key in assets}
+        self._checks = {key: records.get(key) for key in checks}
+        self._runs = runs
+        self._tables = frozenset(table.name for table in tables)
+        self._asked_at = time.monotonic()
+
+    def forget(self) -> None:
+        self._tables = frozenset()
+        self._published, self._checks, self._runs = {}, {}, {}
+
+    def get_latest_materialization_event(self, key: AssetKey, /) -> EventLogEntry | None:
+        if key not in self._published:
+            self._published[key] = self.instance.get_latest_materialization_event(key)
+        return self._published[key]
+
+    def check_record(self, key: AssetCheckKey) -> AssetCheckExecutionRecord | None:
+        """Of its last evaluation, or of a run that is only going to make one."""
+        if key in self._checks:
+            return self._checks[key]
+        return self.instance.get_latest_asset_check_evaluation_record(key)
+
+    def last_evaluation(self, key: AssetCheckKey) -> AssetCheckEvaluation | None:
+        """The last one that was made; a run that is only going to make one, or died before, has a record after it."""
+        history = self.instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_EVALUATED)
+        event = history[0].evaluation if history else None
+        return event if isinstance(event, AssetCheckEvaluation) else None
+
+    def report(self, event: RunlessEvent) -> None:
+        """Report it now, and ask anew for what it changes."""
+        self.instance.report_runless_asset_event(event)
+        if isinstance(event, AssetMaterialization):
+            self._published.pop(event.asset_key, None)
+        elif isinstance(event, AssetCheckEvaluation):
+            self._checks.pop(event.asset_check_key, None)
+
+    def unfinished_run(self, table: TableAssets) -> str | None:
+        """A run that maintains this table and is queued or running, whoever started it.
+
+        Those of the sensor and of the table's job have the table's tag. A run that was started by hand in the UI has
+        not: it is known by its pool, of which Dagster keeps a tag, and by what it makes. Ingestion is no maintenance.
+        """
+        if table.name in self._runs:
+            return self._runs[table.name]
+        runs = self.instance.get_runs(RunsFilter(tags=table.run_tags, statuses=UNFINISHED), limit=1)
+        by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=UNFINISHED)
+        return _maintaining(table, runs or self.instance.get_runs(by_pool, limit=_MOST_RUNS))
+
+    def _unfinished_runs(self, tables: Sequence[TableAssets]) -> dict[str, str | None]:
+        """Table → its run; none at all where too many are unfinished to look at."""
+        storage = self.instance.run_storage
+        ids = storage.get_run_ids(RunsFilter(statuses=UNFINISHED), limit=_MOST_RUNS_OF_ALL)
+        if len(ids) >= _MOST_RUNS_OF_ALL:
+            return {}
+        new = [one for one in ids if one not in self._seen_runs]
+        for run in self.instance.get_runs(RunsFilter(run_ids=new)) if new else ():
+            self._seen_runs[run.run_id] = run
+        by_tag: dict[tuple[str, str], list[DagsterRun]] = {}
+        for run in (self._seen_runs[one] for one in ids if one in self._seen_runs):
+            for tag in run.tags_for_storage().items():
+                by_tag.setdefault(tag, []).append(run)
+        found: dict[str, str | None] = {}
+        for table in tables:
+            tagged = [run for tag in table.run_tags.items() for run in by_tag.get(tag, ())]
+            pooled = by_tag.get((f"{_POOL_TAG}{table.pool}", "true"), [])
+            found[table.name] = _maintaining(table, [*tagged, *pooled])
+        return found
+
+
+def known_of(instance: Any) -> Known:
+    """What a tick asks: of many tables it asks once, of a single one each time."""
+    return instance if isinstance(instance, Known) else Known(instance)
+
+
+def _maintaining(table: TableAssets, runs: Iterable[DagsterRun]) -> str | None:
+    """The first of the runs that maintains the table, in short."""
+    maintained = {table.key(name) for name in MAINTENANCE}
+    for run in runs:
+        if table.run_tags.items() <= run.tags.items():
+            return run.run_id[:8]
+        if INGESTION_TAG in run.tags:
+            continue  # of the job's own runs Dagster keeps no selection
+        if not run.asset_selection or maintained & run.asset_selection:
+            return run.run_id[:8]
+    return None

@@ -1,0 +1,125 @@
+"""What a tick asks Dagster of many tables at once is what it would ask of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import AssetCheckEvaluation, AssetKey, AssetMaterialization, DagsterInstance, DagsterRunStatus
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from hudi_assets.dagster import known as knowing
+from hudi_assets.dagster.checks import look_checks
+from hudi_assets.dagster.ingestion import INGESTION_TAG
+from hudi_assets.dagster.known import Known
+from tests.dagster.test_many_tables import Ticks, home
+
+__all__ = ["home"]
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[DagsterInstance]:
+    """With SQLite in a folder, as statements are counted."""
+    with DagsterInstance.local_temp(str(tmp_path)) as made:
+        yield made
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    found: list[str] = []
+
+    def note(conn: Any, cursor: Any, statement: str, *_: Any) -> None:
+        found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def a_run(
+    ticks: Ticks, tags: dict[str, str], *assets: str, status: DagsterRunStatus = DagsterRunStatus.STARTED
+) -> None:
+    keys = frozenset(AssetKey.from_user_string(name) for name in assets)
+    job = ticks.definitions.resolve_implicit_global_asset_job_def().get_subset(asset_selection=set(keys))
+    ticks.instance.create_run_for_job(job, tags=tags, status=status, asset_selection=keys)
+
+
+def test_answers_are_the_same_alone_and_together(home: Path, instance: DagsterInstance) -> None:
+    ticks = Ticks(home, instance)
+    ticks.tick()
+    a_run(ticks, {"hudi_assets/table": "t0"}, "t0/ro_snapshot", "t0/freshness", status=DagsterRunStatus.SUCCESS)
+    a_run(ticks, {"hudi_assets/table": "t1"}, "t1/mor_table", "t1/compaction_plan")
+    a_run(ticks, {}, "t2/freshness")
+    a_run(ticks, {INGESTION_TAG: "t3"}, "t3/compaction_plan")
+    instance.report_runless_asset_event(AssetMaterialization(["t3", "freshness"], metadata={"freshness": "none"}))
+
+    together = Known(instance)
+    together.ask(ticks.tables)
+    for table in ticks.tables:
+        alone = Known(instance)
+        assert together.knows(table, 60)
+        assert not alone.knows(table, 60)
+        assert together.unfinished_run(table) == alone.unfinished_run(table)
+        key = table.key("freshness")
+        assert together.get_latest_materialization_event(key) == alone.get_latest_materialization_event(key)
+        for check in look_checks(table):
+            assert together.check_record(check) == alone.check_record(check)
+    found = [bool(together.unfinished_run(table)) for table in ticks.tables]
+    assert found == [False, True, True, False]
+
+
+def test_a_backlog_that_is_too_long_is_asked_for_by_table(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowing, "_MOST_RUNS_OF_ALL", 2)
+    ticks = Ticks(home, instance)
+    for name in ("t1", "t2", "t1"):
+        a_run(ticks, {"hudi_assets/table": name}, f"{name}/compaction_plan", status=DagsterRunStatus.STARTING)
+    known = Known(instance)
+    known.ask(ticks.tables)
+    assert [bool(known.unfinished_run(table)) for table in ticks.tables] == [False, True, True, False]
+
+
+def test_what_was_reported_is_asked_for_anew(home: Path, instance: DagsterInstance) -> None:
+    ticks = Ticks(home, instance)
+    table = ticks.tables[0]
+    known = Known(instance)
+    known.ask(ticks.tables)
+    key, check = table.key("freshness"), look_checks(table)[0]
+    assert known.get_latest_materialization_event(key) is None
+    assert known.check_record(check) is None
+    known.report(AssetMaterialization(key))
+    known.report(AssetCheckEvaluation(asset_key=check.asset_key, check_name=check.name, passed=True))
+    assert known.get_latest_materialization_event(key) is not None
+    assert known.check_record(check) is not None
+
+
+def test_statements_of_a_tick_are_not_those_of_its_tables(home: Path, instance: DagsterInstance) -> None:
+    """Where nothing is due: some for all of them, and none for each."""
+    ticks = Ticks(home, instance, defaults={"external": True, "data_latency": "5h", "freshness_slo": "9h"})
+    ticks.tick()
+    known = Known(instance)
+    with statements() as asked:
+        known.ask(ticks.tables)
+    together = len(asked)
+    with statements() as asked:
+        ticks.tick()
+    assert len(asked) == together
+    assert together <= 10
+
+
+def test_tables_that_cannot_be_asked_for_together_are_asked_for_alone(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise ValueError("an event that nobody can read")
+
+    monkeypatch.setattr(Known, "ask", broken)
+    found: Any = Ticks(home, instance).tick()
+    assert len(found.run_requests) == 4
