@@ -20,7 +20,6 @@ from dagster import (
     AssetSpec,
     Config,
     DataVersion,
-    EventLogEntry,
     FreshnessPolicy,
     MaterializeResult,
     MetadataValue,
@@ -32,9 +31,9 @@ from dagster import (
     observable_source_asset,
 )
 
-from hudi_assets.catalog.publication import stated_freshness, stated_instant
 from hudi_assets.dagster import report
-from hudi_assets.engine import CorruptTable, NoPlan, Plan, iso
+from hudi_assets.dagster.told import told_metadata
+from hudi_assets.engine import CorruptTable, NoPlan, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from hudi_assets.resources import TableResource
 
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
-# The highest freshness that readers were ever told, as ISO-8601.
-PROMISED = "highest_published_freshness"
 # Kinds of findings (engine.validate) on which nothing may be compacted.
 _DAMAGE = frozenset({"missing_file", "short_file", "phantom_slice", "missing_link", "link_differs"})
 _HOUR_MS = 3_600_000
@@ -134,12 +131,6 @@ class TableAssets:
 
     def open(self, context: Any) -> "HudiTable":
         return self.resource(context).open()
-
-
-class Events(Protocol):
-    """Who tells what was made last: Dagster's instance, or what a tick knows of it."""
-
-    def get_latest_materialization_event(self, asset_key: AssetKey, /) -> EventLogEntry | None: ...
 
 
 class Tick(Protocol):
@@ -337,52 +328,6 @@ def unfinished_plan(hudi: "HudiTable") -> Plan | None:
 def ours(pending: Plan | None) -> Plan | None:
     """A pending plan, if it is our own."""
     return pending if pending is not None and pending.is_ours else None
-
-
-def told_metadata(instance: Events, key: AssetKey, published: Mapping[str, str]) -> dict[str, str]:
-    """What readers are told: the highest freshness ever, and the compaction on which what is published rests.
-
-    Of what was published, and not of a look: publishing reads the table anew.
-    """
-    highest = iso(highest_promise(instance, key, published))
-    return {PROMISED: highest or "none", "last_compaction": stated_instant(published) or "none"}
-
-
-def highest_promise(instance: Events, key: AssetKey, published: Mapping[str, str]) -> int | None:
-    """The highest freshness (epoch ms) that readers were told, `published` included; None where there was none.
-
-    Late data makes the freshness fall back, and what has come late is told by what was promised before. What
-    was promised on a compaction that has been rolled back since is forgotten.
-    """
-    known = promised_before(instance, key, stated_instant(published))
-    return max((one for one in (known, stated_freshness(published)) if one is not None), default=None)
-
-
-def promised_before(instance: Events, key: AssetKey, last_compaction: str | None) -> int | None:
-    """The highest freshness (epoch ms) that readers were told so far, of a table with this last compaction."""
-    earlier = latest_metadata(instance, key)
-    instant = earlier.get("last_compaction", earlier.get("instant"))
-    undone = isinstance(instant, str) and instant != "none" and instant > (last_compaction or "")
-    return None if undone else told_ms(earlier, PROMISED, old="promised_ms")
-
-
-def latest_metadata(instance: Events, key: AssetKey) -> dict[str, Any]:
-    """Metadata of the asset's last materialization; empty where there was none."""
-    event = instance.get_latest_materialization_event(key)
-    if event is None or event.asset_materialization is None:
-        return {}
-    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
-
-
-def told_ms(metadata: Mapping[str, Any], name: str, *, old: str) -> int | None:
-    """A point in time of an event's metadata, as epoch ms; events of earlier days have it as a number, named `old`."""
-    number = metadata.get(old)
-    if isinstance(number, int):
-        return number
-    try:
-        return round(datetime.fromisoformat(str(metadata.get(name))).timestamp() * 1000)
-    except ValueError:
-        return None  # "none": there was none
 
 
 def _refuse_damage(hudi: "HudiTable") -> None:

@@ -20,8 +20,9 @@ from dagster import (
     asset_check,
 )
 
-from hudi_assets.dagster.assets import PROMISED, Events, TableAssets, lasting_findings, latest_metadata, told_ms
+from hudi_assets.dagster.assets import TableAssets, lasting_findings
 from hudi_assets.dagster.report import MAX_ROWS
+from hudi_assets.dagster.told import PROMISED, Events, latest_metadata, told_ms
 from hudi_assets.engine import (
     CarryOver,
     Finding,

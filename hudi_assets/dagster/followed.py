@@ -10,7 +10,8 @@ from dagster import AssetMaterialization
 
 from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
 from hudi_assets.dagster import report
-from hudi_assets.dagster.assets import TableAssets, Tick, told_metadata
+from hudi_assets.dagster.assets import TableAssets, Tick
+from hudi_assets.dagster.told import told_metadata
 from hudi_assets.engine import Look
 
 if TYPE_CHECKING:

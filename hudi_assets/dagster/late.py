@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from dagster import AssetCheckResult
 
-from hudi_assets.dagster.assets import TableAssets, Tick, promised_before
+from hudi_assets.dagster.assets import TableAssets, Tick
 from hudi_assets.dagster.checks import find_late, late_result
 from hudi_assets.dagster.looks import Seen
+from hudi_assets.dagster.told import promised_before
 from hudi_assets.engine import HudiAssetsError, LogBar, iso
 
 if TYPE_CHECKING:

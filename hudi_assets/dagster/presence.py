@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hudi_assets.dagster.assets import Events, TableAssets
+from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.told import Events
 from hudi_assets.engine import InvalidInput
 from hudi_assets.resources import TableResource
 

@@ -21,7 +21,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours, promised_before
+from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
 from hudi_assets.dagster.followed import follow_look, publications
@@ -41,6 +41,7 @@ from hudi_assets.dagster.looks import (
     wall_ms,
 )
 from hudi_assets.dagster.presence import absence
+from hudi_assets.dagster.told import promised_before
 from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
 
 if TYPE_CHECKING:

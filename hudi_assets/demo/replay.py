@@ -27,8 +27,8 @@ from dagster import AssetKey, BetaWarning, DagsterRun, DagsterRunStatus
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from hudi_assets.dagster.assets import told_ms
 from hudi_assets.dagster.checks import published_freshness
+from hudi_assets.dagster.told import told_ms
 from hudi_assets.demo.driver import Driver, Tick
 from hudi_assets.demo.flights import Batch, FlightStream
 from hudi_assets.demo.flights.replayed import store_window, stored_window, window_hours

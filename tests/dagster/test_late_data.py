@@ -12,8 +12,8 @@ from dagster import AssetKey, ExecuteInProcessResult, RunRequest, SkipReason
 from PIL import Image
 
 from hudi_assets.catalog.publication import properties_of
-from hudi_assets.dagster.assets import PROMISED, highest_promise
 from hudi_assets.dagster.checks import find_late
+from hudi_assets.dagster.told import PROMISED, highest_promise
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import Freshness, Publication
 from hudi_assets.engine.model.units import iso

@@ -13,7 +13,7 @@ from hudi_assets.catalog.places import Found
 from hudi_assets.catalog.publication import properties_of
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.dagster import late
-from hudi_assets.dagster.assets import PROMISED
+from hudi_assets.dagster.told import PROMISED
 from hudi_assets.engine import HudiTable, iso
 from tests.dagster.conftest import FileCatalog, Platform, checks
 from tests.dagster.small_source import ms

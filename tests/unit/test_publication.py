@@ -13,8 +13,8 @@ from hudi_assets.catalog import spark_sql
 from hudi_assets.catalog.follow import Followed
 from hudi_assets.catalog.publication import properties_of, what_differs
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.dagster.assets import PROMISED
 from hudi_assets.dagster.followed import publications
+from hudi_assets.dagster.told import PROMISED
 from hudi_assets.engine import Freshness, Publication
 
 
