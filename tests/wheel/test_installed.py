@@ -144,7 +144,11 @@ def test_dg_dev_serves_the_assets(installed: Environment, project: Path) -> None
             assert "freshness" in asset_names(f"http://127.0.0.1:{port}/graphql", server)
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(timeout=60)
+            try:
+                server.wait(timeout=240)  # it ends its daemon and code server first, slowly beside other work
+            except subprocess.TimeoutExpired:
+                os.killpg(server.pid, signal.SIGKILL)
+                raise
 
 
 def asset_names(address: str, server: subprocess.Popen[bytes]) -> set[str]:
