@@ -28,6 +28,7 @@ _NO_SUCH_OBJECT = 2
 _ALREADY_EXISTS = 1
 # What a server says whose parameter is not the expected one (HIVE-26882).
 _MODIFIED = "has been modified"
+_ITS_LOG = "The metastore's own log says why. Publish again once that is mended."
 # Of a descriptor of storage.
 _LOCATION = 2
 # A call that changes nothing, so that another server of the same metastore may be asked instead.
@@ -109,7 +110,11 @@ class Connection:
         """Raises `Conflict` where somebody made it meanwhile."""
         answer = self._call("create_table", {1: Value(12, entry.table)})
         if _ALREADY_EXISTS in answer.result.fields:
-            raise Conflict("Somebody else has just made this entry.", where=f"{self._uri} {database}.{name}")
+            raise Conflict(
+                "Somebody else has just made this entry.",
+                where=f"{self._uri} {database}.{name}",
+                hint="Publish again.",
+            )
         self._check(answer, f"{database}.{name}")
 
     def drop(self, database: str, name: str) -> None:
@@ -152,13 +157,13 @@ class Connection:
         """Raise what the server declared."""
         where = f"{self._uri} {what}"
         if answer.refused is not None:
-            raise EnvironmentProblem(f"The metastore refused the call: {answer.refused}", where=where)
+            raise EnvironmentProblem(f"The metastore refused the call: {answer.refused}", where=where, hint=_ITS_LOG)
         said = next((_message(value.data) for number, value in answer.result.fields.items() if number), None)
         if said is None:
             return
         if _MODIFIED in said:
-            raise Conflict("Somebody else has published meanwhile.", where=where)
-        raise EnvironmentProblem(f"The metastore did not do it: {said}", where=where)
+            raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
+        raise EnvironmentProblem(f"The metastore did not do it: {said}", where=where, hint=_ITS_LOG)
 
 
 @contextmanager

@@ -88,7 +88,8 @@ def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> di
         if old is None or entry is None:
             continue
         if _expected(entry) != _expected(old):
-            raise Conflict("Somebody else has published meanwhile.", where=f"{names.database}.{name}")
+            where = f"{names.database}.{name}"
+            raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
         altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
         metastore.alter(names.database, name, altered, expected=_expected(entry))
     return properties

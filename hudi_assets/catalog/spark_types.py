@@ -93,4 +93,7 @@ def _plain(kind: pa.DataType) -> str:
     for is_kind, name, _ in _PLAIN:
         if is_kind(kind):
             return name
-    raise UnsupportedTable(f"A column of type {kind} cannot be published: Spark's SQL has no such type.")
+    raise UnsupportedTable(
+        f"A column of type {kind} cannot be published: Spark's SQL has no such type.",
+        hint="Publish tables that Hudi synced instead (--synced, tables: synced).",
+    )

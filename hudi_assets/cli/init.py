@@ -61,7 +61,7 @@ class Written:
             "file": self.file,
             "name": self.name,
             "decide": list(self.block.decide) if self.block else [],
-            "error": None if error is None else {"what": error.what, "where": error.where, "hint": error.hint},
+            "error": None if error is None else {"what": error.what, "where": error.where, "hint": error.next_step},
             "profile": None if self.profile is None else asdict(self.profile),
         }
 
@@ -142,7 +142,7 @@ def _show(done: Sequence[Written]) -> None:
             for text in one.block.decide:
                 _say(f"{one.file}: {text}")
         elif one.error is not None:
-            hint = f" {one.error.hint}" if one.error.hint else ""
+            hint = f" {one.error.next_step}" if one.error.next_step else ""
             _say(f"Not written: {one.path}: {one.error.what}{hint}")
         else:
             _say(f"Not written: {one.file} is there already (--force overwrites it).")

@@ -58,7 +58,7 @@ def metrics(
         print(_shipped("alerts.yml" if rules else "dashboard.json"), end="")
         return
     if once and (listen is not None or textfile is None):
-        raise InvalidInput("--once goes with --textfile alone.")
+        raise InvalidInput("--once goes with --textfile alone.", hint="Leave it out: stdout is written once.")
     address = None if listen is None else _address(listen)
     _log_to_stderr(log_format)
     # Imported here: the other commands answer without them.
@@ -94,7 +94,9 @@ def _serve(
                 server, _ = start_http_server(address[1], address[0], registry)
             except OSError as error:
                 where = f"{address[0]}:{address[1]}"
-                raise EnvironmentProblem(f"Cannot listen: {error.strerror or error}.", where=where) from error
+                raise EnvironmentProblem(
+                    f"Cannot listen: {error.strerror or error}.", where=where, hint="Give another port by --listen."
+                ) from error
             LOG.info("Metrics are at http://%s:%d/metrics", address[0], server.server_port)
         while not ended.wait(interval):
             watch.look()

@@ -61,11 +61,11 @@ def show_nothing_to_do(reason: str, as_json: bool, curve: Sequence[CostPoint] = 
 def show_error(error: HudiAssetsError, as_json: bool) -> None:
     """To stderr: what, where and the hint; as JSON also the error's kind."""
     if as_json:
-        fields = {"error": type(error).__name__, "what": error.what, "where": error.where, "hint": error.hint}
+        fields = {"error": type(error).__name__, "what": error.what, "where": error.where, "hint": error.next_step}
         print(json.dumps(fields), file=sys.stderr)
         return
     lines = [f"Error: {error.what}"]
-    lines += [f"{label}: {text}" for label, text in (("Where", error.where), ("Hint", error.hint)) if text]
+    lines += [f"{label}: {text}" for label, text in (("Where", error.where), ("Hint", error.next_step)) if text]
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -122,9 +122,15 @@ def _check_out(out: Path) -> str:
             f"--out cannot tell a format from {out.name!r}.", hint=f"End it in one of {', '.join(_FORMATS)}."
         )
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InvalidInput("--out names no file in a directory that exists.", where=str(out))
+        raise InvalidInput(
+            "--out names no file in a directory that exists.",
+            where=str(out),
+            hint="Make the directory, or name a file.",
+        )
     if not os.access(out.absolute().parent, os.W_OK | os.X_OK):
-        raise EnvironmentProblem("The directory of --out cannot be written to.", where=str(out))
+        raise EnvironmentProblem(
+            "The directory of --out cannot be written to.", where=str(out), hint="Give another one, or permission."
+        )
     return file_format
 
 
@@ -142,7 +148,9 @@ def _write(frame: DataFrame, out: Path, file_format: str) -> int:
         rows = reader.load(scratch.as_uri()).count()
         parts = sorted(scratch.glob("part-*"))
         if not parts:
-            raise EnvironmentProblem("Spark wrote no file.", where=str(out))
+            raise EnvironmentProblem(
+                "Spark wrote no file.", where=str(out), hint="Its workers have to see this directory."
+            )
         parts[0].replace(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

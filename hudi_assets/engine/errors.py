@@ -7,13 +7,19 @@ Each says what was wrong, where (table, instant, file) and what to do. The comma
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 
 class HudiAssetsError(Exception):
     """Base of every error that the engine raises on purpose.
 
-    `what` is one sentence, `where` names table, instant or file, `hint` is the next step for the reader.
+    `what` is one sentence, `where` names table, instant or file, `hint` is the next step for the reader, where there
+    is a better one than what helps with every error of the kind (`usual_hint`).
     """
+
+    usual_hint: ClassVar[str | None] = None
 
     def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
         self.what = what
@@ -21,12 +27,17 @@ class HudiAssetsError(Exception):
         self.hint = hint
         super().__init__(what, where, hint)
 
+    @property
+    def next_step(self) -> str | None:
+        """What the reader can do; None where `what` says it."""
+        return self.hint or self.usual_hint
+
     def __str__(self) -> str:
         text = self.what
         if self.where:
             text += f" [{self.where}]"
-        if self.hint:
-            text += f" {self.hint}"
+        if self.next_step:
+            text += f" {self.next_step}"
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -45,13 +56,22 @@ class InvalidInput(HudiAssetsError):
 class UnsupportedTable(HudiAssetsError):
     """The table uses something this version does not handle, named in the message. Nothing was written."""
 
+    usual_hint = "The table is as it was. Use the engine that wrote it for this."
+
 
 class Conflict(HudiAssetsError):
     """Another process got there first, or holds the table: call again later."""
 
+    usual_hint = "Look at the table, then call again."
+
 
 class CorruptTable(HudiAssetsError):
     """Bytes or files are not what the timeline says: look before going on."""
+
+    usual_hint = (
+        "Restore the file from a copy, or go back past it (hudi-assets rollback, hudi-assets restore). "
+        "hudi-assets validate lists all that is wrong."
+    )
 
 
 class EnvironmentProblem(HudiAssetsError):
@@ -81,3 +101,29 @@ def machine_problem(error: OSError, where: str) -> EnvironmentProblem | None:
         where=where,
         hint=f"{remedy} and call again: what is unfinished is undone first.",
     )
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Errors that are raised inside and name no place name this one: a table, or a file of it."""
+    try:
+        yield
+    except HudiAssetsError as error:
+        if error.where is None:
+            _move(error, where)
+        raise
+
+
+@contextmanager
+def in_table(base: str) -> Iterator[None]:
+    """Errors that are raised inside, where only paths within the table are known, name the table too."""
+    try:
+        yield
+    except HudiAssetsError as error:
+        _move(error, base if error.where is None else f"{base}: {error.where}")
+        raise
+
+
+def _move(error: HudiAssetsError, where: str) -> None:
+    error.where = where
+    error.args = (error.what, where, error.hint)

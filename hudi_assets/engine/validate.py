@@ -217,7 +217,8 @@ class Validator:
         try:
             passed = Orphans(self.state).passed
         except HudiAssetsError as error:
-            yield Finding("unreadable", error.where or "", error.what, error.hint or RESTORE_HINT)
+            path = (error.where or "").removeprefix(f"{self.state.storage.base}: ")
+            yield Finding("unreadable", path, error.what, error.hint or RESTORE_HINT)
             return
         for file in passed:
             what = f"It counts as committed, and its instant {instant_of(file)} is not in the archived timeline."

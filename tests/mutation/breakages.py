@@ -59,6 +59,7 @@ LATE_LOOKS = ("tests/dagster/test_looks_at_late_data.py",)
 KNOWN = ("tests/dagster/test_known.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
+ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
 INGESTION = ("tests/dagster/test_ingestion.py",)
 
 
@@ -2336,5 +2337,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "one.parts(context, key)",
         "one.parts(context)",
         MANY,
+    ),
+    # -- errors
+    Breakage(
+        "an error about a log file does not name the table",
+        f"{_ENGINE}/table/log_files/headers.py",
+        '    with located(f"{storage.base}: {path}"):\n',
+        "    with located(path):\n",
+        ERRORS,
+    ),
+    Breakage(
+        "an error about a file of a listing does not name the table",
+        f"{_ENGINE}/table/state.py",
+        ", in_table(self.storage.base):\n",
+        ":\n",
+        ERRORS,
+    ),
+    Breakage(
+        "damage comes without a word on what to do",
+        f"{_ENGINE}/errors.py",
+        "        return self.hint or self.usual_hint\n",
+        "        return self.hint\n",
+        ERRORS,
     ),
 )

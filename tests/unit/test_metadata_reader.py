@@ -173,7 +173,7 @@ def test_a_whole_block_that_cannot_be_read_is_named(table: Table) -> None:
     path = table.delta(at(2), 2, damaged)
     with pytest.raises(CorruptTable) as caught:
         table.listing()
-    assert caught.value.where == path
+    assert caught.value.where == f"{table.storage.base}: {path}"
     assert caught.value.hint
 
 
@@ -183,7 +183,7 @@ def test_a_damaged_base_file_is_named(table: Table) -> None:
     table.storage.replace(base.path, table.storage.read(base.path)[:-1])
     with pytest.raises(CorruptTable) as caught:
         table.listing()
-    assert caught.value.where == base.path
+    assert caught.value.where == f"{table.storage.base}: {base.path}"
 
 
 @LAYOUTS

@@ -42,8 +42,10 @@ def refused_everywhere(table: HudiTable, session: LocalSession, words: str) -> N
         table.plan_compaction,
     ]
     for look in looks:
-        with pytest.raises(UnsupportedTable, match=words):
+        with pytest.raises(UnsupportedTable, match=words) as refused:
             look()
+        assert (refused.value.where or "").startswith(f"{table.path}: ")
+        assert refused.value.next_step
     assert [f for f in sorted(Path(table.path).rglob("*")) if ".aux" not in f.parts] == [
         f for f in before if ".aux" not in f.parts
     ]

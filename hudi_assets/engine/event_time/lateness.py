@@ -9,6 +9,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.errors import located
 from hudi_assets.engine.event_time.column_unit import is_doubtful
 from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, ObservedLatency, observe
 from hudi_assets.engine.event_time.table_times import TableTimes
@@ -141,6 +142,12 @@ def late_records(state: TableState, freshness_ms: int) -> tuple[LateLog, ...]:
 
 def _late_by_instant(state: TableState, log: LogFile, freshness_ms: int) -> dict[str, int]:
     """Instant → records at or below the freshness, in blocks that readers see."""
+    where = f"{state.storage.base}: {log.path}"
+    with located(where):
+        return _count_late(state, log, where, freshness_ms)
+
+
+def _count_late(state: TableState, log: LogFile, where: str, freshness_ms: int) -> dict[str, int]:
     column, unit = TableTimes(state).column
     counts: dict[str, int] = {}
     for block in read_blocks(state.storage.read(log.path)):
@@ -154,7 +161,7 @@ def _late_by_instant(state: TableState, log: LogFile, freshness_ms: int) -> dict
         if block.is_data:
             late = _count(data_block_table(block).column(column), unit, freshness_ms)
         else:
-            records = block_records(block, state.schema, state.config.ordering_field, log.path)
+            records = block_records(block, state.schema, state.config.ordering_field, where)
             by_event_time = isinstance(records, Deletes) and column == state.config.ordering_field
             late = _count(records.ordering, unit, freshness_ms) if by_event_time else 0  # type: ignore[union-attr]
         if late:

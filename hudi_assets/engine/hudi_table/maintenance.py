@@ -193,7 +193,12 @@ class Maintenance(OpenedTable):
         """The compaction plan of an instant, pending or completed."""
         found = self.state().plan(instant)
         if found is None:
-            raise InvalidInput("There is no compaction plan at this instant.", where=f"{self.path} {instant}")
+            pending = ", ".join(plan.instant for plan in self.state().executable_plans) or "none"
+            raise InvalidInput(
+                "There is no compaction plan at this instant.",
+                where=f"{self.path} {instant}",
+                hint=f"Pending: {pending}.",
+            )
         return found
 
     def cost_curve(self, points: int = 20) -> tuple[CostPoint, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -10,8 +9,8 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
-from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damage
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.log_files.reader import data_block_table
 from hudi_assets.engine.table.state import META_COLUMNS, TableState
 
@@ -79,7 +78,7 @@ def _read(
         return ([rows] if rows is not None else []), 0 if rows is None else rows.nbytes
     parts: list[pa.Table] = []
     size = 0
-    for block in read_headers(functools.partial(state.storage.read_at, path), state.storage.size(path)):
+    for block in log_headers(state.storage, path):
         if block.is_corrupt or not block.is_data or block.instant_time not in state.committed:
             continue
         if size + block.content_size > limit and not (first and not parts):

@@ -165,7 +165,7 @@ def _block_footer(reader: SliceReader, stored: StoredBlock) -> pq.FileMetaData |
     footer = reader.storage.read_at(stored.path, end - _PARQUET_END - size, size + _PARQUET_END)
     try:
         metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
-        refuse_columns(metadata.schema.to_arrow_schema().names, stored.path)
+        refuse_columns(metadata.schema.to_arrow_schema().names, f"{reader.storage.base}: {stored.path}")
         return metadata
     except (pa.ArrowException, OSError):
         return None

@@ -51,11 +51,16 @@ def problem_of(error: BaseException) -> HudiAssetsError | None:
         if found is not None:
             return found
     if isinstance(error, MemoryError):
-        return EnvironmentProblem("The memory of this machine, or what this process may take of it, is used up.")
+        return EnvironmentProblem(
+            "The memory of this machine, or what this process may take of it, is used up.",
+            hint="Make memory free, or let this process have more, and call again: what is unfinished is undone first.",
+        )
     if isinstance(error, OSError):
         where = str(error.filename or "the output, or a file that the system does not name")
         return machine_problem(error, where) or EnvironmentProblem(
-            f"The system refused a file operation: {error.strerror or error}.", where=where
+            f"The system refused a file operation: {error.strerror or error}.",
+            where=where,
+            hint="Look at that file and its file system, and call again: what is unfinished is undone first.",
         )
     return None
 

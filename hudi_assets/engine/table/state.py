@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, in_table, located
 from hudi_assets.engine.format.avro import schema as avro_schema
 from hudi_assets.engine.gc_pause import no_collecting
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
@@ -62,7 +62,8 @@ class TableState:
     def read(cls, storage: Storage, config: TableConfig, layout: Layout, now_ms: Callable[[], int]) -> TableState:
         read_at_ms = now_ms()
         listing = storage.list_files(layout.timeline_folder)
-        instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
+        with in_table(storage.base):
+            instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
         files = {file.name: file for file in listing}
         return cls(storage, config, layout, Timeline(latest_states(instants)), files, read_at_ms)
 
@@ -212,7 +213,8 @@ class TableState:
 
     @cached_property
     def data_schema(self) -> pa.Schema:
-        schema: pa.Schema = avro_schema.avro_to_arrow_schema(self.avro_schema)
+        with located(self.storage.base):
+            schema: pa.Schema = avro_schema.avro_to_arrow_schema(self.avro_schema)
         return pa.schema([field for field in schema if field.name not in META_COLUMNS])
 
     @cached_property
@@ -234,7 +236,7 @@ class TableState:
     def data_files(self) -> DataFiles:
         """Partition → its log and base files, committed or not."""
         listing = self.listing
-        with no_collecting(sum(map(len, listing.values()))):
+        with no_collecting(sum(map(len, listing.values()))), in_table(self.storage.base):
             return parse(listing, self.layout)
 
     @cached_property

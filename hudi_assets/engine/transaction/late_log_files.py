@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.model import LogFile, Operation, Plan
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.state import TableState
 
 
@@ -81,7 +81,7 @@ def _unplanned(state: TableState, op: Operation) -> Iterator[LogFile]:
 
 def _counted_instant(state: TableState, log: LogFile) -> str | None:
     """The first instant of the log's blocks that is committed; None for what a failed write left."""
-    for block in read_headers(lambda offset, n: state.storage.read_at(log.path, offset, n), log.size):
+    for block in log_headers(state.storage, log.path, log.size):
         if not block.is_corrupt and block.instant_time in state.committed:
             return block.instant_time
     return None

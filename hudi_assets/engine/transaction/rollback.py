@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable
 from hudi_assets.engine.event_time.table_times import SUMMARIES
-from hudi_assets.engine.format.log_file.codec import encode_rollback_block, read_headers
+from hudi_assets.engine.format.log_file.codec import encode_rollback_block
 from hudi_assets.engine.model import Action, Instant, LogFile, State
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
@@ -171,7 +172,7 @@ class RollbackExecutor:
                 yield log
 
     def _takes_back(self, log: LogFile, instant: str, target: str) -> bool:
-        blocks = read_headers(lambda offset, n: self.table.storage.read_at(log.path, offset, n), log.size)
+        blocks = log_headers(self.table.storage, log.path, log.size)
         return any(
             b.command is not None and (b.instant_time, b.target_instant_time) == (instant, target) for b in blocks
         )

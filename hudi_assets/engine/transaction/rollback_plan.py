@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline import compaction_plan
 from hudi_assets.engine.timeline.commit_metadata import WRITER
@@ -102,7 +102,7 @@ def _parsed(layout: Layout, file: FileInfo) -> LogFile | BaseFile | None:
 def block_instants(storage: Storage, log: LogFile) -> frozenset[str]:
     """The instants whose blocks a log file holds; a rollback block counts for its target. Reads headers only."""
     found = set()
-    for block in read_headers(lambda offset, n: storage.read_at(log.path, offset, n), log.size):
+    for block in log_headers(storage, log.path, log.size):
         if block.is_corrupt:
             continue
         instant = block.target_instant_time if block.command is not None else block.instant_time

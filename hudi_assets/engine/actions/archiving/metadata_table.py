@@ -92,7 +92,9 @@ def _bounds(properties: Mapping[str, str], where: str) -> tuple[int, int]:
         try:
             values.append(int(properties.get(key) or default))
         except ValueError:
-            raise InvalidInput(f"{key} is {properties[key]!r}, which is no number.", where=where) from None
+            raise InvalidInput(
+                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
+            ) from None
     return values[0], values[1]
 
 

@@ -58,7 +58,9 @@ def keep_of(properties: Mapping[str, str], where: str) -> Keep:
         try:
             values[key] = int(properties.get(key) or default)
         except ValueError:
-            raise InvalidInput(f"{key} is {properties[key]!r}, which is no number.", where=where) from None
+            raise InvalidInput(
+                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
+            ) from None
     keep = Keep(values[MIN_COMMITS], values[MAX_COMMITS])
     if keep.min < 2 or keep.max <= keep.min:
         raise InvalidInput(

@@ -55,7 +55,9 @@ def retention(properties: Mapping[str, str], policy: str | None, retained: int |
         try:
             retained = int(properties.get(key) or default)
         except ValueError:
-            raise InvalidInput(f"{key} is {properties[key]!r}, which is no number.", where=where) from None
+            raise InvalidInput(
+                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
+            ) from None
     if retained < 1:
         raise InvalidInput(f"A clean has to retain at least 1, not {retained} ({key}).", where=where)
     return Retention(chosen, retained)

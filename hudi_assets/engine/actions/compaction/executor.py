@@ -129,7 +129,11 @@ class CompactionExecutor:
 
     def _pending_plan(self, state: TableState, instant: str) -> Plan:
         if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
-            raise InvalidInput("This compaction is completed already.", where=f"{self.table.path} {instant}")
+            raise InvalidInput(
+                "This compaction is completed already.",
+                where=f"{self.table.path} {instant}",
+                hint="There is nothing left to do.",
+            )
         plan = next((p for p in state.executable_plans if p.instant == instant), None)
         if plan is None:
             pending = ", ".join(p.instant for p in state.executable_plans) or "none"

@@ -36,6 +36,7 @@ _METADATA = "hoodie.table.metadata.partitions"
 # What the caller says about writing holds for Hudi's execution too; the rest is the table's own.
 _PASSED: Final = ("hoodie.write.", "hoodie.client.", "hoodie.metadata.", "hoodie.memory.", "hoodie.parquet.")
 # A compaction is a compaction: cleaning and archiving are the writers' or ours, each by its own settings.
+_NATIVELY: Final = "Execute the plan natively (hudi_assets.executor=native)."
 _FIXED: Final = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 
 
@@ -102,7 +103,11 @@ class HudiExecutor:
         path = self.table.path
         for text in (path, options):
             if "'" in text or "\\" in text:
-                raise InvalidInput(f"{text!r} cannot be given to Hudi's procedure: it has a quote or backslash.")
+                raise InvalidInput(
+                    f"{text!r} cannot be given to Hudi's procedure: it has a quote or backslash.",
+                    where=path,
+                    hint=_NATIVELY,
+                )
         spark.sql(
             f"call run_compaction(op => 'execute', path => '{path}', timestamp => {instant}, options => '{options}')"
         ).collect()
@@ -167,13 +172,15 @@ def hudi_options(config: TableConfig) -> Mapping[str, str]:
     passed |= {"hoodie.write.table.version": str(config.table_version), "hoodie.write.auto.upgrade": "false"}
     for key, value in passed.items():
         if "," in value or "=" in value:
-            raise InvalidInput(f"{key}={value} cannot be given to Hudi's procedure: it has a comma or an equals sign.")
+            raise InvalidInput(
+                f"{key}={value} cannot be given to Hudi's procedure: it has a comma or an equals sign.", hint=_NATIVELY
+            )
     return {**passed, **_FIXED}
 
 
 def _pending(state: TableState, instant: str, where: str) -> Plan:
     if any(i.timestamp == instant for i in state.timeline.completed(Action.COMMIT)):
-        raise InvalidInput("This compaction is completed already.", where=where)
+        raise InvalidInput("This compaction is completed already.", where=where, hint="There is nothing left to do.")
     plan = next((p for p in state.executable_plans if p.instant == instant), None)
     if plan is None:
         pending = ", ".join(p.instant for p in state.executable_plans) or "none"

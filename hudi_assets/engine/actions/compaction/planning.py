@@ -160,7 +160,11 @@ class CompactionPlanner:
         if not settings.by_event_time:
             return hudi_strategy(settings, local_date(state.now_ms, self.table.config.timezone))
         if threshold is None:
-            raise InvalidInput("An event-time compaction needs a threshold.", where=self.table.path)
+            raise InvalidInput(
+                "An event-time compaction needs a threshold.",
+                where=self.table.path,
+                hint="Give one, or state a data latency (hudi_assets.data.latency).",
+            )
         return self._event_time_strategy(state, threshold, latency)
 
     def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:

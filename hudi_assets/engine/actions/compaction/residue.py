@@ -68,7 +68,11 @@ def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: L
             hint=f"Leave {EXACT_SPLIT} out; version 6 has it.",
         )
     if unit is None:
-        raise InvalidInput(f"{EXACT_SPLIT} needs the event-time strategy: another one has no threshold.", where=where)
+        raise InvalidInput(
+            f"{EXACT_SPLIT} needs the event-time strategy: another one has no threshold.",
+            where=where,
+            hint=f"Leave {EXACT_SPLIT} out, or take that strategy (hoodie.compaction.strategy).",
+        )
     if not config.merging.ours:
         raise InvalidInput(
             f"{EXACT_SPLIT} needs {TABLE_SERVICES}=ours.",
@@ -86,7 +90,11 @@ def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: L
             else None,
         )
     if unit is EventTimeUnit.ISO:
-        raise InvalidInput(f"{EXACT_SPLIT} needs event times that sort as they are written, not text.", where=where)
+        raise InvalidInput(
+            f"{EXACT_SPLIT} needs event times that sort as they are written, not text.",
+            where=where,
+            hint=f"Leave {EXACT_SPLIT} out.",
+        )
 
 
 @dataclass(frozen=True)

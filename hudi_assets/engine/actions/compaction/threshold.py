@@ -25,7 +25,11 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
     compaction = state.config.compaction
     if not compaction.by_event_time:
         if threshold is not None or (data_latency is not None and not compaction.due_by_event_time):
-            raise InvalidInput(f"{compaction.strategy} takes no event time into account.", where=where)
+            raise InvalidInput(
+                f"{compaction.strategy} takes no event time into account.",
+                where=where,
+                hint="Leave threshold and data latency out; or take the event-time strategy (hoodie.compaction.strategy).",
+            )
         if not compaction.due_by_event_time:
             return None
     now = state.now_ms

@@ -93,7 +93,11 @@ class Writer:
         given = spark.schema_of(df).names
         for name in (*self.table.config.record_key, *self.table.config.partition_fields):
             if name not in given:
-                raise InvalidInput(f"Deletes need column {name!r}.", where=self.table.path)
+                raise InvalidInput(
+                    f"Deletes need column {name!r}.",
+                    where=self.table.path,
+                    hint="Give the columns of the record key and of the partition.",
+                )
         ordering = self.table.config.ordering_field
         wanted = (*self.table.config.record_key, *self.table.config.partition_fields)
         df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
@@ -191,7 +195,11 @@ class Writer:
                 "or hoodie.index.type where it is SIMPLE or BLOOM.",
             )
         if self.table.config.clock == "commit" and clock_ms is None:
-            raise InvalidInput("This table's clock is its commits': give clock_time.", where=self.table.path)
+            raise InvalidInput(
+                "This table's clock is its commits', and this write states no time.",
+                where=self.table.path,
+                hint="Give clock_time.",
+            )
         self.table.read().refuse_other_zone()
         self.table.storage.check_writable()
         packing = Packing(self.table.config, tuple(not_null), by_value, tight)
@@ -262,7 +270,11 @@ class Writer:
             beat.check()
         inflight = self.table.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
         if not self.table.storage.exists(inflight):
-            raise Conflict("Another engine took this write back.", where=f"{self.table.path} {instant}")
+            raise Conflict(
+                "Another engine took this write back.",
+                where=f"{self.table.path} {instant}",
+                hint="Nothing of it was committed. Write again.",
+            )
 
     def _spec(self, state: TableState, instant: str, clock_ms: int | None) -> WriteSpec:
         column, unit = TableTimes(state).column

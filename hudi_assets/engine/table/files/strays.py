@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from hudi_assets.engine.format.log_file.codec import read_headers
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.files.orphans import Orphans
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.metadata.writer import MetadataTable
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WRITER
@@ -118,7 +118,7 @@ class Strays:
     def _instants_in(self, log: LogFile) -> frozenset[str]:
         """Instants of its blocks; none where it holds others than of records and deletes."""
         found = set()
-        for block in read_headers(lambda offset, n: self.state.storage.read_at(log.path, offset, n), log.size):
+        for block in log_headers(self.state.storage, log.path, log.size):
             if block.is_corrupt or block.command is not None or not block.instant_time:
                 return frozenset()
             found.add(block.instant_time)

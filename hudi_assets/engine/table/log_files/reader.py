@@ -7,7 +7,6 @@ block is passed over and counted.
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +14,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable, located
 from hudi_assets.engine.format.avro import codec as avro_codec
 from hudi_assets.engine.format.avro import project as avro_project
 from hudi_assets.engine.format.avro.schema import META_COLUMNS
 from hudi_assets.engine.format.log_file import delete_codec
-from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBlock, read_headers
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBlock
 from hudi_assets.engine.format.parquet_reader import (
     open_parquet,
     parquet_damage,
@@ -32,6 +31,7 @@ from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, size_of
 from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.log_files.headers import log_headers
 
 log = logging.getLogger(__name__)
 
@@ -92,14 +92,15 @@ class StoredBlock:
         `chosen`: of an Avro data block, these rows; the others are stepped over by their lengths. `dictionaries`: text
         columns that may come as such.
         """
+        where = f"{storage.base}: {self.path}"
         content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
         if len(content) < self.block.content_size:
-            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=self.path)
+            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=where)
         if chosen is not None:
-            with _named(self.path):
+            with _named(where):
                 content = avro_codec.chosen_records(content, chosen)
         block = replace(self.block, content=content)
-        return block_records(block, schema, ordering, self.path, columns, dictionaries)
+        return block_records(block, schema, ordering, where, columns, dictionaries)
 
     def reads_chosen(self, deciding: Sequence[str]) -> bool:
         """True where the deciding columns, and then some of the rows, are decoded without the rest."""
@@ -121,8 +122,9 @@ def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInst
     found = FoundBlocks([])
     for path in paths:
         try:
-            for block in read_headers(functools.partial(storage.read_at, path), storage.size(path)):
-                _look_at(block, path, committed, found)
+            with located(f"{storage.base}: {path}"):
+                for block in log_headers(storage, path):
+                    _look_at(block, path, committed, found)
         except FileNotFoundError:
             if path not in committed.unfinished:
                 raise
@@ -132,11 +134,11 @@ def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInst
 def _look_at(block: LogBlock, path: str, committed: CommittedInstants, found: FoundBlocks) -> None:
     found.seen += 1
     if block.is_corrupt:
-        _refuse_framed(block, path)
+        _refuse_framed(block)
         found.corrupt += 1
         log.warning("%s: skipped a corrupt block: %s", path, block.problem)
         return
-    refuse_unsupported(block, path)
+    refuse_unsupported(block)
     if block.type is BlockType.COMMAND:
         found.rollbacks += 1
         target = block.target_instant_time
@@ -158,26 +160,25 @@ def scan_logs(
     return LogScan(records, count, found.seen, found.corrupt, found.rollbacks)
 
 
-def _refuse_framed(block: LogBlock, path: str) -> None:
+def _refuse_framed(block: LogBlock) -> None:
     """A torn write is passed over; a whole block that cannot be read is damage, and rows would be lost."""
     if block.framed:
         raise CorruptTable(
             f"The log block at byte {block.offset} is whole but cannot be read: {block.problem}.",
-            where=path,
             hint="Restore the file from a copy.",
         )
 
 
-def refuse_unsupported(block: LogBlock, path: str) -> None:
-    """Refuse a block of a kind that is not read, by name."""
+def refuse_unsupported(block: LogBlock) -> None:
+    """Refuse a block of a kind that is not read, by name. The caller says of which file (`located`)."""
     if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
-        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.", where=path)
+        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.")
     for key, words in (
         (HeaderKey.IS_PARTIAL, "holds partial updates"),
         (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
     ):
         if block.header.get(key, "false").lower() != "false":
-            raise UnsupportedTable(f"A log block {words}, which is not supported.", where=path)
+            raise UnsupportedTable(f"A log block {words}, which is not supported.")
 
 
 def refuse_columns(names: Sequence[str], where: str) -> None:
@@ -195,33 +196,33 @@ def block_records(
     block: LogBlock,
     schema: pa.Schema,
     ordering: str,
-    path: str,
+    where: str,
     columns: Sequence[str] | None = None,
     dictionaries: frozenset[str] = frozenset(),
 ) -> LogRecords:
     """A data or delete block's records, in the table's schema; with `columns`, rows in those of them alone.
 
-    `dictionaries`: text columns that may come as such.
+    `where`: table and file, for errors. `dictionaries`: text columns that may come as such.
     """
     if columns is not None:
         schema = pa.schema([field for field in schema if field.name in columns])
-    with _named(path):
+    with _named(where):
         if block.type is BlockType.DELETE:
             deletes = delete_codec.decode_deletes(block.content)
             return as_deletes(deletes, schema.field(ordering).type if ordering else None)
-        rows = _needed_columns(block, schema.names, path, dictionaries)
+        rows = _needed_columns(block, schema.names, where, dictionaries)
         return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)))
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Errors name the log file."""
+def _named(where: str) -> Iterator[None]:
+    """Errors name the table and the log file."""
     try:
         yield
     except CorruptTable as error:
-        raise CorruptTable(error.what, where=path, hint=error.hint) from error
+        raise CorruptTable(error.what, where=where, hint=error.hint) from error
     except InvalidInput as error:
-        raise UnsupportedTable(error.what, where=path, hint=NOT_READ_WIDER) from error
+        raise UnsupportedTable(error.what, where=where, hint=NOT_READ_WIDER) from error
 
 
 def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
@@ -231,14 +232,14 @@ def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> p
     return avro_codec.decode_records(block.content, _avro_schema(block), columns)
 
 
-def _needed_columns(block: LogBlock, columns: Sequence[str], path: str, dictionaries: frozenset[str]) -> pa.Table:
+def _needed_columns(block: LogBlock, columns: Sequence[str], where: str, dictionaries: frozenset[str]) -> pa.Table:
     """Those of the columns that the block has; refused by all of its columns' names."""
     if block.type is not BlockType.PARQUET_DATA:
-        refuse_columns(avro_codec.field_names(_avro_schema(block)), path)
+        refuse_columns(avro_codec.field_names(_avro_schema(block)), where)
         return data_block_table(block, columns)
     with parquet_damage():
         file = open_parquet(pa.BufferReader(block.content), dictionaries=dictionaries)
-        refuse_columns(file.schema_arrow.names, path)
+        refuse_columns(file.schema_arrow.names, where)
         return read_columns(file, columns)
 
 

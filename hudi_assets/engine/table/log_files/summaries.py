@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.errors import InvalidInput, located
 from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_times, stated_minimum
-from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock, read_headers
+from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock
 from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, barriers_of, head_columns
 from hudi_assets.engine.merging.winners import flags_of
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, Since, Undated
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_counts, range_of
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.log_files.reader import (
     APPLIED_PROPERTY,
     StoredBlock,
@@ -35,16 +35,23 @@ def scan_summary(
     Of a column of integers they are its numbers as they are in the file: `unit` only says which headers to believe,
     those of blocks that were written in the unit that is stated now (None: none is stated, so the data tells).
     """
+    with located(f"{storage.base}: {path}"):
+        return _scan(storage, path, column, unit, ordering, schema)
+
+
+def _scan(
+    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: str, schema: pa.Schema
+) -> ScannedLog:
     by_type = None if unit in MICROS_OF else unit
     found: list[tuple[LogBlock, BlockTimes]] = []
     deletes = rollbacks = 0
     last = ""
-    for block in _headers(storage, path):
+    for block in log_headers(storage, path):
         if block.framed:
             return _unknown(f"the block at byte {block.offset} is damaged", last)
         if block.is_corrupt:
             continue
-        refuse_unsupported(block, path)
+        refuse_unsupported(block)
         last = max(last, block.instant_time)
         if block.type is BlockType.COMMAND:
             rollbacks += 1
@@ -77,10 +84,6 @@ def _by_header(block: LogBlock, column: str, unit: EventTimeUnit | None) -> Bloc
         low=None if times.low is None else in_counts(times.low, unit),
         high=None if times.high is None else in_counts(times.high, unit),
     )
-
-
-def _headers(storage: Storage, path: str) -> Iterator[LogBlock]:
-    return read_headers(functools.partial(storage.read_at, path), storage.size(path))
 
 
 def is_applied(block: LogBlock) -> bool:
@@ -159,7 +162,8 @@ def _since(blocks: Sequence[tuple[LogBlock, BlockTimes]]) -> Since | None:
 
 def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.ChunkedArray]:
     """Every data block's event-time column (as written) of one log file; deletes have none."""
-    for block in _headers(storage, path):
-        if block.is_data and not is_applied(block):
-            content = storage.read_at(path, block.content_offset, block.content_size)
-            yield data_block_table(replace(block, content=content), [column]).column(column)
+    with located(f"{storage.base}: {path}"):
+        for block in log_headers(storage, path):
+            if block.is_data and not is_applied(block):
+                content = storage.read_at(path, block.content_offset, block.content_size)
+                yield data_block_table(replace(block, content=content), [column]).column(column)

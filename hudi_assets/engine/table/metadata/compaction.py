@@ -91,7 +91,9 @@ class OwnCompaction:
             return int(text)
         except ValueError:
             raise InvalidInput(
-                f"{MAX_DELTA_COMMITS} is {text!r}, which is no number.", where=self.storage.base
+                f"{MAX_DELTA_COMMITS} is {text!r}, which is no number.",
+                where=self.storage.base,
+                hint="Give a whole number.",
             ) from None
 
     def can_compact(self, own: OwnTimeline) -> bool:

@@ -132,7 +132,7 @@ def switch_off(storage: Storage, partitions: tuple[str, ...]) -> None:
     properties = table_properties(storage)
     for key in (COMPLETED, INFLIGHT):
         properties[key] = ",".join(p for p in named(properties.get(key)) if p not in partitions)
-    # Hudi's words on its own clock stay on top: `zone_evidence.py` goes by them.
+    # Hudi's words on its own clock stay on top: `timeline/writers_zone/evidence.py` goes by them.
     saved = saved_lines(storage.read(TABLE_PROPERTIES).decode("latin-1")).encode("latin-1")
     storage.replace(TABLE_PROPERTIES, saved + dump_properties(properties))
     if COLUMN_STATS in partitions:

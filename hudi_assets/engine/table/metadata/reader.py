@@ -95,7 +95,7 @@ def base_entries(storage: Storage, base: OwnBase | None) -> SchemaEntries | None
     try:
         return _with_schema(read_hfile(storage.read(base.path)), None)
     except (CorruptTable, UnsupportedTable) as error:
-        raise _at(error, base.path) from error
+        raise _at(error, storage, base.path) from error
 
 
 def log_entries(storage: Storage, logs: Iterable[LogFile], valid: ValidInstants) -> list[SchemaEntries]:
@@ -109,7 +109,7 @@ def log_entries(storage: Storage, logs: Iterable[LogFile], valid: ValidInstants)
                 elif not _is_torn(block, log_file.path) and block.instant_time in valid:
                     found += [(block.instant_time, entries) for entries in _block_entries(block)]
         except (CorruptTable, UnsupportedTable) as error:
-            raise _at(error, log_file.path) from error
+            raise _at(error, storage, log_file.path) from error
     return [entries for _, entries in found]
 
 
@@ -164,10 +164,10 @@ def _with_schema(file: HFile, header: str | None) -> SchemaEntries:
     return SchemaEntries(schema, file.entries)
 
 
-def _at(error: CorruptTable | UnsupportedTable, path: str) -> CorruptTable | UnsupportedTable:
+def _at(error: CorruptTable | UnsupportedTable, storage: Storage, path: str) -> CorruptTable | UnsupportedTable:
     return type(error)(
         error.what,
-        where=error.where or path,
+        where=error.where or f"{storage.base}: {path}",
         hint=error.hint or _BUILD_ANEW,
     )
 
@@ -216,6 +216,15 @@ def merged_records(
 
     `keys`: those that are wanted, others are not decoded; None: all.
     """
+    try:
+        return _merged_records(storage, slice_, valid, keys)
+    except (CorruptTable, UnsupportedTable) as error:
+        raise _at(error, storage, slice_.folder) from error
+
+
+def _merged_records(
+    storage: Storage, slice_: FilesSlice, valid: ValidInstants, keys: Container[str] | None
+) -> dict[str, FilesRecord]:
     base, logs = slice_.base, slice_.logs
     if slice_.older is not None:
         base, logs = slice_.older.base, (*slice_.older.logs, *logs)

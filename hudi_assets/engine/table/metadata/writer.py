@@ -15,10 +15,11 @@ from typing import Final
 
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.format.hfile.file import Entry, write_hfile
-from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_headers
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.metadata.column_stats import ColumnStatsIndex
 from hudi_assets.engine.table.metadata.compaction import OwnCompaction, is_ours
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
@@ -277,7 +278,7 @@ class MetadataTable:
             self.storage.delete(file.path)
 
     def _blocks_of(self, log: LogFile) -> set[str]:
-        blocks = read_headers(lambda offset, n: self.storage.read_at(log.path, offset, n), log.size)
+        blocks = log_headers(self.storage, log.path, log.size)
         return {block.instant_time for block in blocks if block.instant_time}
 
     def forget(self, files: Collection[str]) -> None:

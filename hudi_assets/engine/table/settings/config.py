@@ -385,4 +385,6 @@ def _integer(properties: Mapping[str, str], key: str, default: str, where: str) 
     try:
         return int(text)
     except ValueError:
-        raise InvalidInput(f"{key} is {text!r}, which is no number.", where=where) from None
+        raise InvalidInput(
+            f"{key} is {text!r}, which is no number.", where=where, hint="Give a whole number."
+        ) from None

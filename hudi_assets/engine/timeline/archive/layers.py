@@ -60,7 +60,9 @@ def layering_of(properties: Mapping[str, str], where: str) -> Layering:
         try:
             values[key] = int(properties.get(key) or default)
         except ValueError:
-            raise InvalidInput(f"{key} is {properties[key]!r}, which is no number.", where=where) from None
+            raise InvalidInput(
+                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
+            ) from None
     if values[BATCH_SIZE] < 2:
         raise InvalidInput(f"{BATCH_SIZE} is {values[BATCH_SIZE]}.", where=where, hint="It has to be 2 or more.")
     return Layering(values[BATCH_SIZE], values[MOST_BYTES])
@@ -167,7 +169,7 @@ def _files_of(storage: Storage, version: int) -> tuple[HistoryFile, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLayers:
-    """The archived timeline of versions 8 and 9 (`archive_kind.Archive`)."""
+    """The archived timeline of versions 8 and 9 (`kind.Archive`)."""
 
     def refuse_unknown(self, properties: Mapping[str, str], where: str) -> None:
         layering_of(properties, where)

@@ -196,7 +196,7 @@ def archive_files(storage: Storage) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLogs:
-    """The archived timeline of version 6 (`archive_kind.Archive`)."""
+    """The archived timeline of version 6 (`kind.Archive`)."""
 
     def refuse_unknown(self, properties: Mapping[str, str], where: str) -> None:
         folder = properties.get(_FOLDER) or _DEFAULT_FOLDER

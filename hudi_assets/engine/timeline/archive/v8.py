@@ -2,7 +2,7 @@
 
 As org.apache.hudi.common.table.timeline.LSMTimeline has it: `_version_` holds the number N of the newest `manifest_N`,
 which names the files that count, `<first>_<last>_<layer>.parquet`; a file holds HoodieLSMTimelineInstant records.
-Without a `_version_` that can be read the greatest manifest counts. `archive_layers` writes it.
+Without a `_version_` that can be read the greatest manifest counts. `layers` writes it.
 """
 
 from __future__ import annotations
