@@ -28,7 +28,7 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
             raise InvalidInput(
                 f"{compaction.strategy} takes no event time into account.",
                 where=where,
-                hint="Leave threshold and data latency out; or take the event-time strategy (hoodie.compaction.strategy).",
+                hint="Leave threshold and latency out, or take the event-time strategy (hoodie.compaction.strategy).",
             )
         if not compaction.due_by_event_time:
             return None
