@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
@@ -60,3 +61,19 @@ def test_the_example_runs() -> None:
     examples = doctest.DocTestParser().get_doctest(engine.__doc__ or "", {}, "engine", None, 0)
     assert len(examples.examples) > 5
     assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+FUNCTIONS = [
+    *((f"HudiTable.{name}", method) for name, method in vars_of(HudiTable) if not name.endswith("_tasks")),
+    *((name, getattr(engine, name)) for name in engine.__all__ if inspect.isfunction(getattr(engine, name))),
+]
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_the_docstring_has_each_argument(name: str, function: Any) -> None:
+    """Those of `…_tasks` are those of the query."""
+    takes = [one for one in inspect.signature(function).parameters if one != "self"]
+    said = inspect.getdoc(function) or ""
+    assert said
+    named = re.findall(r"^    (\w+): ", said.partition("Args:\n")[2].partition("\n\n")[0], re.MULTILINE)
+    assert named == takes, name

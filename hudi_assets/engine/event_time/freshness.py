@@ -62,7 +62,12 @@ def compute_freshness(
 
 
 def no_threshold_reason(column: str | None) -> str:
-    """Why a table has no threshold. A compaction counts for the event-time column that it was planned with."""
+    """Why a table has no threshold, as the end of a sentence.
+
+    Args:
+        column: The event-time column; None where none is known. A compaction counts for the column that it was planned
+            with.
+    """
     if column is None:
         return f"no event-time column is known: {NAME_A_COLUMN}"
     return f"no event-time compaction by column {column!r} has completed"

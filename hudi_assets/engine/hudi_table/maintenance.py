@@ -87,8 +87,9 @@ class Maintenance(OpenedTable):
     def look(self) -> Look:
         """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
 
-        A damaged table has no compaction due, nor one whose event times nobody can read; its freshness is None,
-        with the reason.
+        Returns:
+            Freshness, numbers, the pending plan, the plan that is due and leftovers. A damaged table has no compaction
+            due, nor has one whose event times nobody can read. Its freshness is None, with the reason.
         """
         state = self._readable()
         stats = stats_of(state)
@@ -121,9 +122,13 @@ class Maintenance(OpenedTable):
             spark: A classic session. One task per file group runs on its workers.
             instant: Of a plan that is pending (`pending_plan`).
 
+        Returns:
+            What each file group's compaction did. `seconds` is how long all of it took.
+
         Raises:
             InvalidInput: No plan is pending at the instant.
             Conflict: Another process executes it, or wrote what the plan did not see.
+            CorruptTable: A file that the plan names is gone. Nothing was committed.
         """
         if self.config.executor == HUDI:
             return HudiExecutor(self._table).execute(spark, instant)
@@ -154,6 +159,10 @@ class Maintenance(OpenedTable):
 
         Returns:
             The compactions that were made, and what ended the series; `NoPlan` where there was none.
+
+        Raises:
+            InvalidInput: As `plan_compaction`.
+            Conflict: As `plan_compaction` and `execute_compaction`.
         """
         state = self.state()
         limit = choose_threshold(state, threshold, data_latency)
@@ -186,11 +195,18 @@ class Maintenance(OpenedTable):
         return bounded or self._table.layout.back_dates_plans
 
     def pending_plan(self) -> Plan | None:
-        """The plan that waits for execution."""
+        """The plan of this engine that waits for execution; None where there is none."""
         return next(iter(self.state().executable_plans), None)
 
     def plan(self, instant: str) -> Plan:
-        """The compaction plan of an instant, pending or completed."""
+        """The compaction plan of an instant, pending or completed, whoever made it.
+
+        Args:
+            instant: Of the plan, 17 digits.
+
+        Raises:
+            InvalidInput: No plan is on the active timeline at the instant.
+        """
         found = self.state().plan(instant)
         if found is None:
             pending = ", ".join(plan.instant for plan in self.state().executable_plans) or "none"
@@ -202,7 +218,17 @@ class Maintenance(OpenedTable):
         return found
 
     def cost_curve(self, points: int = 20) -> tuple[CostPoint, ...]:
-        """For each possible threshold (thinned to `points`) what its compaction costs, and the freshness after."""
+        """What a compaction costs at each possible threshold, and the freshness after it. Reads only.
+
+        Args:
+            points: How many thresholds at most, 1 or more. Those left out lie between others.
+
+        Returns:
+            The points, the oldest threshold first; bytes, and times in epoch ms.
+
+        Raises:
+            InvalidInput: `points` is below 1.
+        """
         return self._planner().cost_curve(self.state(), points)
 
     # -- taking back ------------------------------------------------------------------------------
@@ -210,16 +236,46 @@ class Maintenance(OpenedTable):
     def rollback(self, instant: str) -> RollbackResult:
         """Take back the newest write, an unfinished one, or a compaction's attempt (its plan and links stay).
 
-        `InvalidInput` names what builds on the instant and is in the way; `Conflict` whoever else is at work.
+        Args:
+            instant: Of the write or compaction, 17 digits.
+
+        Returns:
+            The rollback's own instant, and whether the compaction is planned still.
+
+        Raises:
+            InvalidInput: There is no such instant, or something later builds on it, which the error names.
+            Conflict: Another process is at work on the table.
+            UnsupportedTable: An index of the metadata table would become untrue.
         """
         return self._undo().rollback(instant)
 
     def unschedule(self, instant: str) -> None:
-        """Withdraw a pending compaction plan with its carried-over logs; refused where commits wrote to its slice."""
+        """Withdraw a pending compaction plan with its carried-over log files.
+
+        Args:
+            instant: Of the plan, 17 digits.
+
+        Raises:
+            InvalidInput: No plan is pending there, or commits wrote to its slices.
+            Conflict: Another engine made the plan and may execute it, or an unfinished write may write to its slices.
+        """
         self._undo().unschedule(instant)
 
     def restore(self, savepoint: str) -> RestoreResult:
-        """Make the table what it was at a savepoint: everything later is rolled back, the newest first."""
+        """Make the table what it was at a savepoint: everything later is rolled back, the newest first.
+
+        Args:
+            savepoint: Its instant, which is that of the write that it protects.
+
+        Returns:
+            The restore's own instant, and what was rolled back.
+
+        Raises:
+            InvalidInput: There is no such savepoint, or later ones protect what would be rolled back.
+            Conflict: Another process is at work on the table.
+            CorruptTable: A file that the savepoint names is missing.
+            UnsupportedTable: As for `rollback`.
+        """
         return self._undo().restore(savepoint)
 
     def _undo(self) -> Undo:
@@ -230,11 +286,18 @@ class Maintenance(OpenedTable):
         return validate(self.state(), self._table.now_ms)
 
     def leftovers(self) -> tuple[str, ...]:
-        """What `recover` would finish, undo or remove, by a look that costs no more than a listing."""
+        """What `recover` would finish, undo or remove, a sentence each, by a look that costs no more than a listing."""
         return leftovers(self.state(), self._table.now_ms)
 
     def recover(self) -> tuple[str, ...]:
-        """Undo what dead writers and planners of ours left; sentences about what was done."""
+        """Finish or undo what dead processes of this project left. Waits up to a minute for the write lock.
+
+        Returns:
+            What was done, a sentence each; empty where there was nothing.
+
+        Raises:
+            Conflict: Another process holds the table.
+        """
         return recover(self._table)
 
     # -- housekeeping -----------------------------------------------------------------------------
@@ -244,17 +307,48 @@ class Maintenance(OpenedTable):
     ) -> CleanResult | NothingToDo:
         """Delete the file slices that no retained view reads; finish a clean that a crash left.
 
-        Policy and how much it retains (commits, file versions or hours) are given, or the table's own
-        (hoodie.cleaner.*). A dry run deletes nothing.
+        Args:
+            policy: A policy of Hudi's (HoodieCleaningPolicy), as KEEP_LATEST_COMMITS. Default: the table's own
+                (hoodie.cleaner.policy).
+            retained: How many commits, file versions or hours the policy retains, 1 or more. Default: the table's own.
+            dry_run: Delete nothing, and show what would be deleted.
+
+        Returns:
+            The files that were deleted and their bytes, or why there is nothing to do.
+
+        Raises:
+            InvalidInput: There is no such policy, or nothing says how other engines write the table.
+            Conflict: Another process holds the table.
+            CorruptTable: A file of the table is missing: an older slice may hold the last copy of its rows.
         """
         return self._cleaner().clean(policy=policy, retained=retained, dry_run=dry_run)
 
     def savepoint(self, instant: str | None = None, *, comment: str = "", user: str = "") -> str:
-        """Protect the table as of a completed write (the last one) from every cleaner; the savepoint's instant."""
+        """Protect the table as of a completed write from every cleaner, Hudi's too.
+
+        Args:
+            instant: Of a completed write or compaction on the active timeline, 17 digits. Default: the last one.
+            comment: Kept with the savepoint.
+            user: Kept with the savepoint.
+
+        Returns:
+            The savepoint's instant, which is that of the write.
+
+        Raises:
+            InvalidInput: There is no such write, or files as of it were cleaned.
+            Conflict: Another process holds the table.
+        """
         return self._savepoints().create(instant, comment=comment, user=user)
 
     def delete_savepoint(self, instant: str) -> None:
-        """Give a savepoint up."""
+        """Give a savepoint up: the next clean may take its files.
+
+        Args:
+            instant: The savepoint's, one of `savepoints`.
+
+        Raises:
+            InvalidInput: There is no savepoint at this instant. The error names those that there are.
+        """
         self._savepoints().delete(instant)
 
     def savepoints(self) -> tuple[str, ...]:
@@ -262,7 +356,18 @@ class Maintenance(OpenedTable):
         return self._savepoints().all()
 
     def archive(self) -> ArchiveResult | NothingToDo:
-        """Move old instants from the active timeline into the archived one (hoodie.keep.min/max.commits)."""
+        """Move old instants from the active timeline into the archived one.
+
+        `hoodie.keep.min.commits` and `hoodie.keep.max.commits` say how many stay.
+
+        Returns:
+            The instants that were archived, or why there is nothing to do.
+
+        Raises:
+            InvalidInput: The settings contradict each other.
+            Conflict: Another process holds the table.
+            CorruptTable: A file of the table is missing.
+        """
         return Archiver(self._table).archive()
 
     def _cleaner(self) -> Cleaner:

@@ -64,5 +64,9 @@ class OpenedTable:
         return self.state()
 
     def exists(self, path: str) -> bool:
-        """True where a table-relative file is there (a link whose target is gone is not)."""
+        """True where a file is there. A link whose target is gone is not.
+
+        Args:
+            path: Relative to the table's base path.
+        """
         return self._table.storage.exists(path)

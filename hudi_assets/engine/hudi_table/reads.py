@@ -41,7 +41,16 @@ class Reads(OpenedTable):
         return schema if chosen is None else pa.schema([schema.field(name) for name in chosen])
 
     def snapshot(self, spark: Session[FrameT], *, columns: Columns = None) -> FrameT:
-        """The snapshot view: base files with every committed log record merged in."""
+        """The snapshot view: base files with every committed log record merged in.
+
+        Args:
+            spark: A classic session.
+            columns: Those alone, in this order. Default: all, Hudi's meta columns first.
+
+        Raises:
+            InvalidInput: The table has no such column.
+            CorruptTable: A file that the view needs is missing or damaged.
+        """
         spark_session.use_this_python(spark)
         return snapshot_frame(spark, self._readable(), columns)
 
@@ -50,7 +59,16 @@ class Reads(OpenedTable):
         return snapshot_tasks(self._readable(), columns)
 
     def read_optimized(self, spark: Session[FrameT], *, columns: Columns = None) -> FrameT:
-        """The read-optimized view: Spark's own Parquet reader on the current base files."""
+        """The read-optimized view: Spark's own Parquet reader on the current base files.
+
+        Args:
+            spark: A classic session.
+            columns: As for `snapshot`.
+
+        Raises:
+            InvalidInput: As `snapshot`.
+            CorruptTable: As `snapshot`.
+        """
         return read_optimized_frame(spark, self._readable(), columns)
 
     def read_optimized_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
@@ -58,7 +76,12 @@ class Reads(OpenedTable):
         return read_optimized_tasks(self._readable(), columns)
 
     def time_travel(self, spark: Session[FrameT], instant: Moment, *, columns: Columns = None) -> FrameT:
-        """The snapshot as of an instant: 17 or 14 digits, ISO-8601 text, or a datetime with a zone.
+        """The snapshot as of an instant. Any instant will do, not only a commit's.
+
+        Args:
+            spark: A classic session.
+            instant: 17 or 14 digits in the timeline's zone, ISO-8601 text, or a datetime with a zone.
+            columns: As for `snapshot`.
 
         Raises:
             InvalidInput: The history at that instant was cleaned. The error names the earliest instant left.
@@ -76,7 +99,15 @@ class Reads(OpenedTable):
         """The rows that the table held at `end` (None: now) with begin < `_hoodie_commit_time` ≤ end.
 
         On versions 8 and 9 the range is one of completion times: begin < completion of the row's commit ≤ end.
-        `begin` may be "earliest". Raises `InvalidInput` where the history at `end` was cleaned.
+
+        Args:
+            spark: A classic session.
+            begin: A time as for `time_travel`, or "earliest".
+            end: A time as for `time_travel`. Default: now.
+            columns: As for `snapshot`.
+
+        Raises:
+            InvalidInput: The range ends before it begins, or the history at `end` was cleaned.
         """
         spark_session.use_this_python(spark)
         return incremental_frame(spark, self._readable(), begin, end, columns)

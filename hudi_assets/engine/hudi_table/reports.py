@@ -55,15 +55,31 @@ class Reports(OpenedTable):
         return observed_latency(self.state())
 
     def late_records(self, freshness_ms: int) -> tuple[LateLog, ...]:
-        """The remaining log files with records at or below a freshness that was published: they came late."""
+        """The remaining log files with records at or below a freshness that was published: they came late.
+
+        Args:
+            freshness_ms: The freshness that was published, epoch ms.
+        """
         return late_records(self.state(), freshness_ms)
 
     def freshness(self, *, data_latency: Latency | None = None) -> Freshness:
-        """What the read-optimized view promises now."""
+        """What the read-optimized view promises now.
+
+        Args:
+            data_latency: In place of the table's own ("2h", a timedelta, milliseconds, or "auto").
+
+        Returns:
+            The freshness and what it follows from, epoch ms. Where nothing can be promised, `freshness` is None and
+            `reason` says why.
+        """
         return look.freshness_of(self._readable(), data_latency)
 
     def event_time_unit(self) -> ColumnUnit | None:
-        """How the event-time column counts, and what says so: its type, a setting, or its values."""
+        """How the event-time column counts, and what says so: its type, a setting, or its values.
+
+        Returns:
+            None where the table has no event-time column.
+        """
         return look.column_unit(self._readable())
 
     def stats(self) -> Stats:
@@ -108,7 +124,11 @@ class Reports(OpenedTable):
         return look.view_digest(self._readable())
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
-        """The remaining log files with their ranges, and those of `plan` marked as compacted."""
+        """The remaining log files with their ranges of event times, epoch ms.
+
+        Args:
+            plan: Its log files are marked as compacted. Default: none is.
+        """
         return look.log_bars(self.state(), plan)
 
     def carried_over(self) -> tuple[CarryOver, ...]:

@@ -119,6 +119,9 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             storage_options: For a storage that needs some. Local paths take none.
             settings: Keys `hoodie.…` and `hudi_assets.…`. They overlay the table's own for this process.
 
+        Returns:
+            The table, open. Each call reads it anew.
+
         Raises:
             InvalidInput: The path holds no table, or a setting is wrong.
             UnsupportedTable: The table has a feature, named, that cannot be handled rightly.

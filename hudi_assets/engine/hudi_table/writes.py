@@ -31,6 +31,7 @@ class Writes(OpenedTable):
         """Write rows as one delta commit. Of a key's rows the greatest ordering value counts.
 
         Args:
+            spark: A classic session. Its workers write the log files.
             df: The rows. Columns that the table lacks are added to its schema, if they may be null.
             clock_time: The time of a replayed stream, with a zone. Only for tables with `clock="commit"`.
             batch_id: Makes the call repeatable: a batch that is committed already writes nothing.
@@ -56,7 +57,20 @@ class Writes(OpenedTable):
         """Write the first rows of a table, or of file groups that hold none, as base files in one delta commit.
 
         The read-optimized view holds them at once. Of a key's rows one is written, as the table's merge mode has it.
-        Raises `InvalidInput` before anything is written, also where a file group of the rows is not empty.
+
+        Args:
+            spark: A classic session. Its workers write the base files.
+            df: The rows, as for `upsert`.
+            clock_time: As for `upsert`.
+            batch_id: As for `upsert`.
+
+        Returns:
+            As `upsert`; `base_files` instead of log files.
+
+        Raises:
+            InvalidInput: As `upsert`; and where a file group of the rows holds rows already, or the table asks for an
+                exact split. Nothing was written.
+            Conflict: Another process holds the table, or its write is unfinished. Try again.
         """
         return self._writer(spark).bulk_insert(df, _ms(clock_time), batch_id)
 
@@ -68,7 +82,22 @@ class Writes(OpenedTable):
         clock_time: datetime | None = None,
         batch_id: str | None = None,
     ) -> CommitResult:
-        """Delete the keys of a DataFrame (key and partition columns; the ordering column if it should count)."""
+        """Delete keys as one delta commit.
+
+        Args:
+            spark: A classic session. Its workers write the log files.
+            df: The columns of the record key and of the partition. With the ordering column a delete takes part with
+                its value; without, it deletes whatever came before.
+            clock_time: As for `upsert`.
+            batch_id: As for `upsert`.
+
+        Returns:
+            The commit; `rows` counts the deletes.
+
+        Raises:
+            InvalidInput: A column or a key is missing. Nothing was written.
+            Conflict: Another process holds the table, or its write is unfinished. Try again.
+        """
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
     def _writer(self, spark: Session[Frame]) -> Writer:
@@ -76,7 +105,7 @@ class Writes(OpenedTable):
         return Writer(self._table, spark, look.freshness_of)
 
     def committed_batches(self) -> dict[str, str]:
-        """batch id → instant, of the delta commits on the active timeline."""
+        """Batch id → instant, of the delta commits on the active timeline."""
         return Writer.committed_batches(self.state())
 
 

@@ -40,8 +40,8 @@ class Source(StrEnum):
 class ColumnUnit:
     """How an event-time column counts, and what says so. `unit` None: unknown.
 
-    `evidence`: what the values say, in words. `problem`: why nothing can be promised on these event times, as the end
-    of a sentence; `hint`: what to do about it.
+    `source`: whether the type, a setting, a default or the values say so. `evidence`: what the values say, in words.
+    `problem`: why nothing can be promised on these event times, as the end of a sentence; `hint`: what to do about it.
     """
 
     column: str

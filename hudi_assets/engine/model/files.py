@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 
 class LogFile(NamedTuple):
-    """One log file of a file slice. `path` is relative to the table's base path.
+    """One log file of a file slice (HoodieLogFile). `path` is relative to the table's base path, `size` is in bytes.
+
+    `base_instant` is the instant in its name: its slice's on version 6, its delta commit's on versions 8 and 9.
 
     A tuple: there may be a million of them, and tuples are made and compared in a third of the time.
     """

@@ -12,7 +12,11 @@ from hudi_assets.engine.model.files import CarryOver
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The compaction of one file group: these log files into this base file, these carried over."""
+    """The compaction of one file group (HoodieCompactionOperation): these log files into a new base file.
+
+    Paths are table-relative. `base_instant` is the old slice's, `base_file` its base file (None: it has none).
+    `metrics` are Hudi's estimates of the work, by name: TOTAL_IO_MB and the like in MB, TOTAL_LOG_FILES_SIZE in bytes.
+    """
 
     partition: str
     file_id: str
@@ -53,7 +57,7 @@ class QueryTime:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compaction plan as published at `instant`.
+    """A compaction plan (HoodieCompactionPlan) as published at `instant`.
 
     `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations. `query_time` is
     known where a plan is made, not where it is read back; None too where no other engine cleans what it replaces.

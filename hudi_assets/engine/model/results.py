@@ -15,9 +15,10 @@ from hudi_assets.engine.model.units import duration, iso
 
 @dataclass(frozen=True, slots=True)
 class LogBar:
-    """One log file as the event-time picture draws it: its range, and whether it remains.
+    """One log file as the event-time picture draws it: its range in epoch ms, its bytes, and whether it remains.
 
-    `min_event_time` may be a bound by its commit (`CommitBound`); then the maximum is None.
+    `min_event_time` may be a bound by its commit (`CommitBound`); then the maximum is None. `compacted`: a plan takes
+    the file.
     """
 
     name: str
@@ -30,7 +31,12 @@ class LogBar:
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """What the execution of one operation did."""
+    """What the execution of one operation did, in one file group.
+
+    `base_file`: the new one, table-relative, with `rows` rows and `bytes_written` bytes. `logs_compacted` and
+    `logs_remaining` count log files, `log_records` the records in those that were merged. `corrupt_blocks`: blocks that
+    were passed over, because a writer died in them.
+    """
 
     partition: str
     file_id: str
@@ -45,7 +51,11 @@ class OperationResult:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """A completed compaction."""
+    """A completed compaction.
+
+    `threshold` (epoch ms) is what its plan claimed; None where it claimed none. `seconds`: how long the execution took.
+    Rows and log files are sums over the operations.
+    """
 
     instant: str
     threshold: int | None
@@ -67,7 +77,11 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """A completed delta commit (or `instant` None when the input was empty: nothing was written)."""
+    """A completed delta commit (or `instant` None when the input was empty: nothing was written).
+
+    `rows` counts rows, of a delete the deleted keys; `log_files` and `base_files` the files that were written, with
+    `bytes_written` bytes. The event times are the range of what came, epoch ms; None where no row has one.
+    """
 
     instant: str | None
     rows: int
@@ -116,6 +130,7 @@ class Freshness:
     """The promise: the read-optimized view holds every ingested record with event time ≤ `freshness`.
 
     `freshness` None means no promise can be made; `reason` then says why, naming the file.
+    `watermark`: everything up to it is taken to be committed. `min_event_time`: the smallest in a remaining log file.
     `threshold` and `instant` are those of the last completed event-time compaction.
     `bounds`: for which log files a bound by their commits stands in place of event times that they do not have.
     `unit`: how the event-time column counts, and what says so; None where there is no such column.
@@ -135,9 +150,12 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The table's state in numbers (the RFC's metrics). Event times epoch ms.
+    """The table's state in numbers (the RFC's metrics). Event times epoch ms, sizes in bytes.
 
-    `min_event_time` is over all remaining log files; None when there are none, or when one is unknown.
+    `remaining_…` counts what no compaction has merged yet. `min_event_time` is over all remaining log files; None when
+    there are none, or when one is unknown. `pending`: instants of compactions that are planned and not completed.
+    `last_compaction`, `last_commit`: instants of the newest that are completed. `inflight_writes`: instants of
+    unfinished writes.
     """
 
     table_version: int
@@ -178,7 +196,8 @@ class Publication:
 class Look:
     """What decides about a table's next step, and its numbers, all of one reading.
 
-    `due`: what planning would give now, or why nothing. `leftovers`: what `recover` would mend, in sentences.
+    `pending`: the plan that waits for execution. `due`: what planning would give now, or why nothing. `leftovers`: what
+    `recover` would mend, in sentences. `now_ms`: the table's clock, epoch ms.
     """
 
     stats: Stats

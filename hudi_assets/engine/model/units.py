@@ -44,7 +44,15 @@ MICROS_OF: Final = {EventTimeUnit.SECONDS: 1_000_000, EventTimeUnit.MILLIS: 1000
 
 
 def iso(ms: int | None) -> str | None:
-    """Epoch ms as ISO-8601 UTC, e.g. `2013-01-01T05:00:00Z` (with milliseconds where there are any)."""
+    """A time as text.
+
+    Args:
+        ms: Epoch milliseconds, or None.
+
+    Returns:
+        ISO-8601 in UTC, e.g. `2013-01-01T05:00:00Z`, with milliseconds where there are any; `… ms` beyond the year
+        9999; None for None.
+    """
     if ms is None:
         return None
     try:
@@ -55,7 +63,14 @@ def iso(ms: int | None) -> str | None:
 
 
 def duration(ms: int) -> str:
-    """`1 d 2 h`, `45 min`, `3.2 s`; the two largest units."""
+    """A duration as text.
+
+    Args:
+        ms: Milliseconds, also below 0.
+
+    Returns:
+        The two largest of its units: `1 d 2 h`, `45 min`, `3.2 s`.
+    """
     sign, rest = ("-" if ms < 0 else ""), abs(ms)
     if rest < 60_000:
         return f"{sign}{rest / 1000:g} s"
@@ -99,7 +114,14 @@ def parse_time(value: int | str | datetime, what: str = "threshold") -> int:
 
 
 def parse_latency(value: int | str | timedelta) -> int:
-    """A data latency as milliseconds: an int (ms), a timedelta, or text such as `2h`, `90m`, `1d 12h`."""
+    """A data latency in milliseconds.
+
+    Args:
+        value: Milliseconds, a timedelta, or text such as `2h`, `90m`, `1d 12h`.
+
+    Raises:
+        InvalidInput: It is no duration, or is below 0.
+    """
     if isinstance(value, timedelta):
         ms = value // timedelta(milliseconds=1)
     elif isinstance(value, int) and not isinstance(value, bool):

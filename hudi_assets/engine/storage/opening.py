@@ -15,7 +15,16 @@ from hudi_assets.engine.storage.local import LocalStorage
 
 
 def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage:
-    """The storage under a table's base path (an absolute or relative path, or a file: URI)."""
+    """The storage under a table's base path. Whether a table is there is not looked at.
+
+    Args:
+        path: An absolute or relative path, or a `file:` URI.
+        options: For a storage that needs some. Local paths take none.
+
+    Raises:
+        UnsupportedTable: The path's scheme is another store's, as `s3://`.
+        InvalidInput: The path is empty, or options are given for a local one.
+    """
     text = str(path)
     scheme = urlparse(text).scheme
     if scheme and len(scheme) > 1:

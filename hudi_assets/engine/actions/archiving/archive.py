@@ -38,7 +38,10 @@ _ORDER = (State.REQUESTED, State.INFLIGHT, State.COMPLETED)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """What was archived: the instants, oldest first, and the file that holds them (None: an earlier one)."""
+    """What was archived: the instants, oldest first.
+
+    `file` holds them, table-relative; None where an earlier archiving had written it.
+    """
 
     instants: tuple[str, ...]
     file: str | None

@@ -41,7 +41,17 @@ _FIXED: Final = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": 
 
 
 def session_settings(bundle: str) -> dict[str, str]:
-    """Spark's settings for a session that runs Hudi's procedures; `EnvironmentProblem` where the jar is not there."""
+    """Settings of Spark's for a session that runs Hudi's procedures, so that Hudi can execute plans.
+
+    Args:
+        bundle: Path of Hudi's Spark bundle, a jar for this Spark.
+
+    Returns:
+        Key → value, for the builder of a session.
+
+    Raises:
+        EnvironmentProblem: The jar is not there.
+    """
     if not Path(bundle).is_file():
         raise EnvironmentProblem(
             "Apache Hudi's Spark bundle is not there.",

@@ -264,7 +264,16 @@ def says_how_to_read(key: str) -> bool:
 
 
 def check_own_settings(properties: Mapping[str, str], where: str) -> None:
-    """Raises `InvalidInput` for a setting of ours that does not exist, or a value that is no choice."""
+    """Check the settings that are this project's own, before a table is opened with them.
+
+    Args:
+        properties: Keys and values, as given to `HudiTable.open`. Keys of Hudi's own are not looked at, but for those
+            with a choice of values.
+        where: What errors name: a table, or a file of settings.
+
+    Raises:
+        InvalidInput: A key of `hudi_assets.` does not exist, or a value is no choice. The error lists what may be.
+    """
     for key in properties:
         if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
             raise InvalidInput(
