@@ -2157,8 +2157,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "every tick begins with the first table",
         "hudi_assets/dagster/round.py",
-        "    for one in in_turn(watched, first):",
-        "    for one in in_turn(watched, None):",
+        "list(in_turn(watched, first))",
+        "list(in_turn(watched, None))",
         MANY,
     ),
     Breakage(
