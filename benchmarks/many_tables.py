@@ -1,10 +1,11 @@
-"""Many small tables in one code location: how long a round of looks takes, what is asked of memory, how long it loads.
+"""Many small tables in one code location: what a round of looks asks of the machine and of the instance, and loading.
 
     scripts/with-env python benchmarks/many_tables.py --tables 1000 --folder DIR
 
 Makes one table by the engine in this process, copies its files, and lets Dagster evaluate the sensor of one block on an
-instance in a folder (SQLite), as the daemon would, but in this process. Two rounds: in the first each table asks for a
-run, which nobody starts; in the second what was reported is known. Rounds by `--look-seconds`, as in the block.
+instance in a folder (SQLite), as the daemon would, but in this process. In each round every table asks for a run, which
+nobody starts: the dearest answer. With `--quiet` nothing is due. In the first round all is reported; later it is known.
+Rounds by `--look-seconds`, as in the block. `sql` is statements of the looks, without those of what is reported.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def make_tables(folder: Path, count: int, commits: int) -> None:
-    """One table with some commits of the last hour, and copies of it."""
+def make_tables(folder: Path, count: int, commits: int, *, quiet: bool = False) -> None:
+    """One table with some commits of the last hour, or of a day to come, and copies of it."""
     from hudi_assets.engine import HudiTable
     from tests.local_session import LocalSession, install
 
@@ -41,7 +42,7 @@ def make_tables(folder: Path, count: int, commits: int) -> None:
     install(setattr)
     session: Any = LocalSession()
     table = HudiTable.create(str(first), _SCHEMA, record_key=["id"], ordering_field="at", buckets=2, table_version=9)
-    start = int(time.time()) - 3600
+    start = int(time.time()) + (86_400 if quiet else -3600)
     for commit in range(commits):
         rows = [{"id": n, "at": datetime.fromtimestamp(start + 60 * commit + n, UTC), "amount": 1.0} for n in range(20)]
         table.upsert(session, session.rows(rows, _SCHEMA))
@@ -55,11 +56,12 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--look-seconds", type=float, default=40)
+    parser.add_argument("--quiet", action="store_true", help="nothing is due")
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="many-tables-"))
     os.environ["HUDI_ASSETS_HOME"] = str(folder / "home")
     try:
-        make_tables(folder, asked.tables, asked.commits)
+        make_tables(folder, asked.tables, asked.commits, quiet=asked.quiet)
         measure(folder, asked.tables, asked.rounds, asked.look_seconds)
     finally:
         shutil.rmtree(folder)
@@ -71,7 +73,8 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
 
     from hudi_assets.components import HudiTablesComponent
 
-    before, started = resident_mb(), time.monotonic()
+    statements = count_statements()
+    before, started, cpu = resident_mb(), time.monotonic(), time.process_time()
     block = HudiTablesComponent(
         name="many",
         defaults={"external": True, "data_latency": "5m", "compact_every": "30m", "freshness_slo": "2h"},
@@ -80,7 +83,7 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
     )
     definitions = build_defs_for_component(block)
     definitions.get_repository_def().load_all_definitions()
-    show("load", seconds=time.monotonic() - started, mb=resident_mb() - before)
+    show("load", seconds=time.monotonic() - started, cpu=time.process_time() - cpu, mb=resident_mb() - before)
     (sensor,) = definitions.sensors or []
     instance_folder = folder / "instance"
     instance_folder.mkdir()
@@ -88,15 +91,18 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
         cursor = None
         for number in range(rounds):
             ticks, requests, events, began, cpu = 0, 0, 0, time.monotonic(), time.process_time()
-            longest = 0.0
+            longest = looks = 0.0
+            sql = 0
             while True:
                 tick = time.monotonic()
                 catalog = {"hudi_catalog": (definitions.resources or {})["hudi_catalog"]}
                 context = build_sensor_context(
                     instance=instance, definitions=definitions, cursor=cursor, resources=catalog
                 )
+                asked, used = statements[0], time.process_time()
                 found = sensor.evaluate_tick(context)
                 longest = max(longest, time.monotonic() - tick)
+                sql, looks = sql + statements[0] - asked, looks + time.process_time() - used
                 cursor = found.cursor
                 ticks, requests = ticks + 1, requests + len(found.run_requests or [])
                 for event in found.asset_events:
@@ -109,12 +115,28 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
                 ticks=ticks,
                 seconds=time.monotonic() - began,
                 cpu=time.process_time() - cpu,
+                cpu_of_looks=looks,
+                sql=sql,
                 longest_tick=longest,
                 requests=requests,
                 events=events,
                 cursor_bytes=len(cursor or ""),
                 mb=resident_mb(),
             )
+
+
+def count_statements() -> list[int]:
+    """How many SQL statements this process has made, from now on."""
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
+
+    count = [0]
+
+    def note(*_: Any) -> None:
+        count[0] += 1
+
+    event.listen(Engine, "before_cursor_execute", note)
+    return count
 
 
 def show(what: str, **numbers: float) -> None:
