@@ -9,7 +9,8 @@ from dagster import Component, ComponentLoadContext, Definitions, Model, Resolva
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hudi_assets.components.hudi_table import HudiTableComponent
-from hudi_assets.dagster.round import Watched, sensor_deadline, tables_job, tables_trigger
+from hudi_assets.dagster.aside import sensor_deadline
+from hudi_assets.dagster.round import Watched, tables_job, tables_trigger
 
 
 class RoundModel(Model, Resolvable):

@@ -1,21 +1,18 @@
 """One sensor for many tables: it looks at them in turn, for as long as a tick may take, and goes on at the next tick.
 
-Dagster's daemon gives a sensor 60 seconds (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). Of a tick that takes longer it takes
-neither events nor cursor, so what such a tick was busy with is remembered here: the next one goes on elsewhere. What is
-wrong with one table is logged, reported by that table's checks, and told in the tick's words; the others are looked at
-all the same.
+A look that does not fit into a tick goes on beside them (`aside`). What is wrong with one table is logged, reported by
+that table's checks, and told in the tick's words; the others are looked at all the same.
 """
 
 from __future__ import annotations
 
-import os
 import time
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps, loads
-from logging import LoggerAdapter
+from logging import LoggerAdapter, getLogger
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,8 +29,10 @@ from dagster import (
     sensor,
 )
 
+from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, sensor_deadline
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.known import Known
+from hudi_assets.dagster.looks import report_failure, wall_ms
 from hudi_assets.dagster.sensors import OneTable, evaluate_table
 from hudi_assets.resources import TableResource
 
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 _NAMED: Final = 5
-# For Dagster's own part of a tick.
-_SPARE_SECONDS: Final = 10
 # Dagster is asked for so many tables at once, and anew for those that were not looked at after so many seconds.
 _TOGETHER: Final = 50
 _KNOWN_SECONDS: Final = 2
@@ -85,47 +82,8 @@ class RoundCursor:
         return dumps([self.next, b64encode(zlib.compress(dumps(dict(self.tables)).encode())).decode()])
 
 
-@dataclass
-class RoundTick:
-    """A tick as the code server saw it, whatever the daemon took of it; seconds by the monotonic clock."""
-
-    cursor: str | None
-    began: float
-    ended: float | None = None
-    # The tables that it looked at, the last one last.
-    looked: list[str] = field(default_factory=list)
-
-    def was_lost(self, cursor: str | None) -> bool:
-        """Whether the daemon gave it up: the same cursor comes again, and no answer came in time."""
-        in_time = self.ended is not None and self.ended - self.began <= sensor_deadline()
-        return bool(self.looked) and cursor == self.cursor and not in_time
-
-
-@dataclass
-class RoundMemory:
-    """What the code server remembers of one sensor."""
-
-    last: RoundTick | None = None
-    # Table → how many seconds its last look took.
-    took: dict[str, float] = field(default_factory=dict)
-
-    def first(self, cursor: str | None, names: Sequence[str], asked: str | None) -> str | None:
-        """With which table to begin. After a tick that was lost: with the one that it did not get through with, or
-        after that, where it was alone."""
-        lost = self.last if self.last is not None and self.last.was_lost(cursor) else None
-        at = lost.looked[-1] if lost else None
-        if lost is None or at not in names:
-            return asked
-        return at if len(lost.looked) > 1 else names[(names.index(at) + 1) % len(names)]
-
-
 # Sensor → its memory, one in each code server.
-_memories: dict[str, RoundMemory] = {}
-
-
-def sensor_deadline() -> float:
-    """How many seconds the daemon waits for a tick, as far as this process can tell: its environment may be another."""
-    return float(os.environ.get("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS") or 60)
+_memories: dict[str, Memory] = {}
 
 
 def in_turn(tables: Sequence[Watched], first: str | None) -> Iterator[Watched]:
@@ -162,56 +120,93 @@ def tables_trigger(
         description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_around(context, watched, seconds, _memories.setdefault(name, RoundMemory()))
+        return look_around(context, watched, seconds, _memories.setdefault(name, Memory()))
 
     return evaluate
 
 
 def look_around(
-    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: RoundMemory
+    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: Memory
 ) -> SensorResult:
     """One tick. At least one table is looked at, so that every round comes to its end."""
-    before, began = RoundCursor.of(context.cursor), time.monotonic()
-    first = memory.first(context.cursor, [one.table.name for one in watched], before.next)
-    tick = memory.last = RoundTick(context.cursor, began)
+    before = RoundCursor.of(context.cursor)
+    tick, first = memory.begin(context.cursor, [one.table.name for one in watched], before.next)
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
-    requests: list[RunRequest] = []
-    events: list[Any] = []
-    failed: list[str] = []
+    found = Found(context, cursors)
     next_, known, turn = None, Known(context.instance), list(in_turn(watched, first))
     for number, one in enumerate(turn):
         name = one.table.name
+        if memory.is_slow(name):
+            _look_aside(found, memory, known, one)
+            continue
         started = time.monotonic()
-        late = started + memory.took.get(name, 0) > began + sensor_deadline() - _SPARE_SECONDS
-        if tick.looked and (started >= began + seconds or late):
+        late = started + memory.took.get(name, 0) > tick.began + sensor_deadline() - SPARE_SECONDS
+        if tick.looked and (started >= tick.began + seconds or late):
             next_ = name
             break
         if not known.knows(one.table, _KNOWN_SECONDS):
             _ask(context, known, [other.table for other in turn[number : number + _TOGETHER]])
         tick.looked.append(name)
-        try:
-            resources = _resources(context, one)
-            log = NamedLog(context.log, {"table": name})
-            found = evaluate_table(OneTable(known, resources, cursors.get(name), log), one.table)
-        except Exception as problem:
-            context.log.error(f"{name}: {problem}")
-            failed.append(f"{name}: {problem}")
-            continue
-        finally:
-            memory.took[name] = time.monotonic() - started
-        requests += [_of_table(one.table, request) for request in found.run_requests or []]
-        events += found.asset_events or []
-        if found.cursor is not None:
-            cursors[name] = found.cursor
-    words = _words(len(tick.looked), len(watched), failed, next_)
+        log = NamedLog(context.log, {"table": name})
+        look = OneTable(known, _resources(context, one), cursors.get(name), log)
+        found.take(one.table, lambda look=look, one=one: evaluate_table(look, one.table))  # type: ignore[misc]
+        memory.took[name] = time.monotonic() - started
+    words = _words(len(tick.looked) + found.beside, len(watched), found, next_)
     tick.ended = time.monotonic()
     context.log.info(words)
     return SensorResult(
-        run_requests=requests,
-        skip_reason=None if requests else SkipReason(words),
-        asset_events=events,
+        run_requests=found.requests,
+        skip_reason=None if found.requests else SkipReason(words),
+        asset_events=found.events,
         cursor=RoundCursor(next_, cursors).text(),
     )
+
+
+@dataclass
+class Found:
+    """What a tick has found so far. `cursors`: what each look leaves to the next one of its table."""
+
+    context: SensorEvaluationContext
+    cursors: dict[str, str]
+    requests: list[RunRequest] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    # Looks that go on beside the ticks, in words, and how many of them have ended.
+    at_work: list[str] = field(default_factory=list)
+    beside: int = 0
+
+    def take(self, table: TableAssets, result: Callable[[], SensorResult]) -> None:
+        """The result of a look. What is wrong with one table is that table's problem."""
+        try:
+            found = result()
+        except Exception as problem:
+            self.context.log.error(f"{table.name}: {problem}")
+            self.failed.append(f"{table.name}: {problem}")
+            return
+        self.requests += [_of_table(table, request) for request in found.run_requests or []]
+        self.events += found.asset_events or []
+        if found.cursor is not None:
+            self.cursors[table.name] = found.cursor
+
+
+def _look_aside(found: Found, memory: Memory, known: Known, one: Watched) -> None:
+    """A look that takes longer than a tick: begun, still at work, or at its end."""
+    table, resources = one.table, _resources(found.context, one)
+    cursor, log = found.cursors.get(table.name), NamedLog(getLogger(__name__), {"table": table.name})
+    look = memory.look_aside(
+        found.context,
+        table.name,
+        lambda instance: evaluate_table(OneTable(instance, resources, cursor, log), table),
+    )
+    if look.ended is not None:
+        found.beside += 1
+        found.take(table, look.result)
+        return
+    found.at_work.append(f"{table.name} for {look.seconds:.0f} s")
+    hung = look.hung()
+    if hung is not None:
+        found.failed.append(f"{table.name}: {hung}")
+        report_failure(known, table, hung, wall_ms())
 
 
 def _ask(context: SensorEvaluationContext, known: Known, tables: Sequence[TableAssets]) -> None:
@@ -239,11 +234,17 @@ def _of_table(table: TableAssets, request: RunRequest) -> RunRequest:
     )
 
 
-def _words(looked: int, of: int, failed: Sequence[str], next_: str | None) -> str:
+def _words(looked: int, of: int, found: Found, next_: str | None) -> str:
     words = f"{looked} of {of} tables were looked at"
     if next_ is not None:
         words += f"; the next tick goes on with {next_}"
-    if failed:
-        more = f"; and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
-        words += f". {len(failed)} could not be: {'; '.join(failed[:_NAMED])}{more}"
+    if found.at_work:
+        words += f"; at work, and reported by a later tick: {_named(found.at_work, ', ')}"
+    if found.failed:
+        words += f". {len(found.failed)} could not be: {_named(found.failed, '; ')}"
     return f"{words.rstrip('.')}."
+
+
+def _named(words: Sequence[str], between: str) -> str:
+    more = f"; and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return f"{between.join(words[:_NAMED])}{more}"

@@ -3,8 +3,10 @@
 It reads the timeline and event times, never starts Spark. An unexpected error of the engine fails the tick.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
@@ -21,6 +23,7 @@ from dagster import (
     sensor,
 )
 
+from hudi_assets.dagster.aside import Memory
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
@@ -48,6 +51,10 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
     from hudi_assets.engine import HudiTable
+
+
+# Sensor → its memory, one in each code server.
+_memories: dict[str, Memory] = {}
 
 
 @dataclass(frozen=True)
@@ -159,9 +166,35 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return evaluate_table(context, table)
+        return look_alone(context, table, _memories.setdefault(table.sensor_name, Memory()))
 
     return evaluate
+
+
+def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Memory) -> SensorResult:
+    """A tick of a sensor of one table. A look that does not fit into it goes on beside the ticks."""
+    tick, _ = memory.begin(context.cursor, [table.name], None)
+    if not memory.is_slow(table.name):
+        tick.looked.append(table.name)
+        try:
+            return evaluate_table(context, table)
+        finally:
+            tick.ended = time.monotonic()
+            memory.took[table.name] = tick.ended - tick.began
+    resources, cursor, log = context.resources, context.cursor, getLogger(__name__)
+    look = memory.look_aside(
+        context, table.name, lambda instance: evaluate_table(OneTable(instance, resources, cursor, log), table)
+    )
+    if look.ended is not None:
+        return look.result()
+    hung = look.hung()
+    if hung is not None:
+        report_failure(known_of(context.instance), table, hung, wall_ms())
+        raise hung
+    return SensorResult(
+        skip_reason=f"The look has been at work for {look.seconds:.0f} s, longer than a tick may take: "
+        "a later tick reports what it sees."
+    )
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dagster import DagsterInstance, SensorResult
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetKey,
+    DagsterInstance,
+    SensorResult,
+    build_sensor_context,
+)
+from dagster.components import build_defs_for_component
 
+from hudi_assets.components import HudiTableComponent
 from hudi_assets.dagster import round as rounds
-from tests.dagster.test_many_tables import Ticks, home, instance
+from hudi_assets.dagster import sensors
+from hudi_assets.dagster.aside import Memory
+from hudi_assets.dagster.round import RoundCursor
+from tests.dagster.test_many_tables import DEFAULTS, Ticks, home, instance
 
 __all__ = ["home", "instance"]
 
 
 class Daemon:
-    """Ticks by a clock that stands but for looks, which take so many seconds; those of over a minute are lost."""
+    """Ticks by a clock that stands but for looks, which take so many seconds; those of over a minute are lost.
+
+    A look beside the ticks takes until `end_aside`; it raises `aside_raises`, where that is given.
+    """
 
     def __init__(self, ticks: Ticks, monkeypatch: pytest.MonkeyPatch, took: dict[str, float]) -> None:
-        self.ticks, self.now, self.looked = ticks, 0.0, []  # type: ignore[var-annotated]
+        self.ticks, self.now, self.looked, self.took = ticks, 0.0, [], took  # type: ignore[var-annotated]
         self.seen: set[str] = set()
-        monkeypatch.setattr(rounds, "_memories", {})
+        self.aside: list[str] = []
+        self.aside_raises: Exception | None = None
+        self._goes_on = threading.Event()
+        self._memories: dict[str, Memory] = {}
+        monkeypatch.setattr(rounds, "_memories", self._memories)
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 
         def slowly(context: Any, table: Any) -> SensorResult:
+            if threading.current_thread() is not threading.main_thread():
+                self.aside.append(table.name)
+                self._goes_on.wait(60)
+                if self.aside_raises is not None:
+                    raise self.aside_raises
+                return SensorResult(cursor=f"{table.name} aside")
             self.now += took.get(table.name, 1)
             self.looked.append(table.name)
             return SensorResult(cursor=table.name)
@@ -32,22 +60,133 @@ class Daemon:
 
     def tick(self) -> list[str]:
         cursor, began, self.looked = self.ticks.cursor, self.now, []
-        self.ticks.tick()
+        found: Any = self.ticks.tick()
+        self.words = str(found.skip_message)
         if self.now - began > 60:
             self.ticks.cursor = cursor
         else:
             self.seen |= set(self.looked)
         return list(self.looked)
 
+    def end_aside(self, name: str) -> None:
+        self._goes_on.set()
+        (memory,) = self._memories.values()
+        look = memory.aside[name]
+        while look.ended is None:
+            threading.Event().wait(0.01)
+        self._goes_on = threading.Event()
 
-def test_a_table_that_takes_too_long_keeps_no_other_from_being_seen(
+    @property
+    def cursors(self) -> Mapping[str, str]:
+        return RoundCursor.of(self.ticks.cursor).tables
+
+
+def test_a_table_that_takes_too_long_is_looked_at_beside_the_ticks(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
-    assert daemon.tick() == ["t0"]
+    assert daemon.tick() == ["t0"]  # and all that it saw is lost
+    for _ in range(2):
+        assert daemon.tick() == ["t1", "t2", "t3"]
+        assert "at work, and reported by a later tick: t0 for " in daemon.words
+    assert daemon.aside == ["t0"]  # one look at a time
+    daemon.now += 80
+    daemon.end_aside("t0")
     assert daemon.tick() == ["t1", "t2", "t3"]
-    assert daemon.tick() == ["t0"]  # it is tried again
+    assert "4 of 4 tables were looked at" in daemon.words
+    assert daemon.cursors["t0"] == "t0 aside"
+    daemon.tick()
+    assert daemon.aside == ["t0", "t0"]
+    daemon.end_aside("t0")  # and it was quick: no longer than the others
+    daemon.tick()
+    daemon.took["t0"] = 1
+    assert daemon.tick() == ["t0", "t1", "t2", "t3"]
+
+
+def test_what_is_wrong_with_a_look_beside_the_ticks_is_told(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
+    daemon.tick()
+    daemon.aside_raises = ValueError("damaged")
+    daemon.tick()
+    daemon.now += 80
+    daemon.end_aside("t0")
     assert daemon.tick() == ["t1", "t2", "t3"]
+    assert "1 could not be: t0: damaged" in daemon.words
+
+
+def test_a_look_that_never_ends_fails_the_tables_check(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
+    check = AssetCheckKey(AssetKey(["t0", "freshness"]), "freshness_within_slo")
+    daemon.tick()
+    daemon.tick()
+    assert instance.get_latest_asset_check_evaluation_record(check) is None
+    daemon.now += 600
+    daemon.tick()
+    assert "t0: The look has been at work for more than 10 minutes" in daemon.words
+    record = instance.get_latest_asset_check_evaluation_record(check)
+    assert record is not None
+    assert isinstance(record.evaluation, AssetCheckEvaluation)
+    assert not record.evaluation.passed
+    daemon.end_aside("t0")
+
+
+def test_a_look_beside_the_ticks_has_an_instance_of_its_own(tmp_path: Path) -> None:
+    """The one of the tick that began it ends with that tick."""
+    with DagsterInstance.local_temp(str(tmp_path)) as lasting:
+        made: Any = SimpleNamespace(instance_ref=lasting.get_ref(), instance=lasting)
+        asked: list[DagsterInstance] = []
+
+        def look(instance: DagsterInstance) -> SensorResult:
+            asked.append(instance)
+            return SensorResult(cursor=str(instance.get_runs_count()))
+
+        memory = Memory()
+        found = memory.look_aside(made, "t0", look)
+        while found.ended is None:
+            threading.Event().wait(0.01)
+        assert found.result().cursor == "0"
+        assert asked[0] is not lasting
+
+
+def test_a_sensor_of_one_table_looks_beside_its_ticks_too(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definitions = build_defs_for_component(HudiTableComponent(name="t0", path=str(home / "t0"), **DEFAULTS))
+    (sensor,) = definitions.sensors or []
+    now, goes_on = [0.0], threading.Event()
+    monkeypatch.setattr(sensors, "_memories", {})
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def slowly(context: Any, table: Any) -> SensorResult:
+        if threading.current_thread() is threading.main_thread():
+            now[0] += 90
+        else:
+            goes_on.wait(60)
+        return SensorResult(cursor="seen", skip_reason="seen")
+
+    monkeypatch.setattr(sensors, "evaluate_table", slowly)
+
+    def tick() -> str:
+        context = build_sensor_context(
+            instance=instance,
+            definitions=definitions,
+            resources={key: (definitions.resources or {})[key] for key in ("t0_table", "hudi_catalog")},
+        )
+        return str(sensor.evaluate_tick(context).skip_message)
+
+    assert tick() == "seen"  # the daemon never hears of it
+    assert "The look has been at work for 0 s, longer than a tick may take" in tick()
+    now[0] += 70
+    assert "The look has been at work for 70 s" in tick()
+    look = sensors._memories["t0_event_time_trigger"].aside["t0"]
+    goes_on.set()
+    while look.ended is None:
+        threading.Event().wait(0.01)
+    assert tick() == "seen"
 
 
 def test_what_takes_too_long_together_is_looked_at_in_two_ticks(

@@ -57,6 +57,7 @@ PROFILE = ("tests/unit/test_profile.py",)
 INIT = ("tests/cli/test_init.py",)
 LATE_LOOKS = ("tests/dagster/test_looks_at_late_data.py",)
 KNOWN = ("tests/dagster/test_known.py",)
+LOST_TICKS = ("tests/dagster/test_lost_ticks.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
@@ -2150,7 +2151,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a bad table ends the tick of all",
         "hudi_assets/dagster/round.py",
-        '            failed.append(f"{name}: {problem}")\n            continue\n',
+        '            self.failed.append(f"{table.name}: {problem}")\n            return\n',
         "            raise\n",
         MANY,
     ),
@@ -2241,17 +2242,17 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a tick that was lost begins again with the same table",
-        "hudi_assets/dagster/round.py",
+        "hudi_assets/dagster/aside.py",
         "        at = lost.looked[-1] if lost else None\n",
         "        at = None\n",
-        ("tests/dagster/test_lost_ticks.py",),
+        LOST_TICKS,
     ),
     Breakage(
         "looks that took too long together are made together again",
         "hudi_assets/dagster/round.py",
-        " (started >= began + seconds or late):",
-        " started >= began + seconds:",
-        ("tests/dagster/test_lost_ticks.py",),
+        " (started >= tick.began + seconds or late):",
+        " started >= tick.began + seconds:",
+        LOST_TICKS,
     ),
     Breakage(
         "a compaction counts as failed with what failed beside it",
@@ -2301,6 +2302,34 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            if str(what).startswith(_PUT_OFF):\n",
         "            if False:\n",
         RUNS_AND_LOOKS,
+    ),
+    Breakage(
+        "a table whose look takes longer than a tick is never seen",
+        "hudi_assets/dagster/aside.py",
+        "self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS",
+        "False",
+        LOST_TICKS,
+    ),
+    Breakage(
+        "a look beside the ticks is begun anew at each of them",
+        "hudi_assets/dagster/aside.py",
+        "        if name not in self.aside:\n",
+        "        if True:\n",
+        LOST_TICKS,
+    ),
+    Breakage(
+        "nobody is told of a look that never ends",
+        "hudi_assets/dagster/round.py",
+        "        report_failure(known, table, hung, wall_ms())\n",
+        "        pass\n",
+        LOST_TICKS,
+    ),
+    Breakage(
+        "a look beside the ticks asks an instance that ends with its tick",
+        "hudi_assets/dagster/aside.py",
+        "nullcontext(context.instance) if ref is None else DagsterInstance.from_ref(ref)",
+        "nullcontext(context.instance)",
+        LOST_TICKS,
     ),
     # -- many tables asked for at once
     Breakage(
