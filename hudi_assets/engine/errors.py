@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class HudiAssetsError(Exception):
@@ -78,6 +78,9 @@ class EnvironmentProblem(HudiAssetsError):
     """The machine lacks something (Java, permission, disk): mend it and call again."""
 
 
+# Of a store that is reached by a network, where the system has a number for it.
+REMOTE: Final = getattr(errno, "EREMOTEIO", errno.EIO)
+
 _PERMISSION = "Give this user the permission, or run as the table's owner,"
 _REMEDIES = {
     errno.ENOSPC: "Make room",
@@ -85,6 +88,7 @@ _REMEDIES = {
     errno.EROFS: "Mount this file system for writing",
     errno.EACCES: _PERMISSION,
     errno.EPERM: _PERMISSION,
+    REMOTE: "See that the store can be reached",
     errno.EIO: "Mend the disk",
     errno.EFBIG: "Raise the limit on the size of files (ulimit -f)",
     errno.EMFILE: "Raise the limit on open files (ulimit -n)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
@@ -75,11 +75,11 @@ class DyingStorage:
             if dies and not self._after:
                 self.dead = True
                 raise Crash(self.operations[-1])
-            result: BinaryIO | object = real(*args)
+            result = real(*args)
             if dies:
                 self.dead = True
-                if hasattr(result, "close"):
-                    result.close()
+                if hasattr(result, "abort"):
+                    result.abort()
                 raise Crash(self.operations[-1])
             return result
 

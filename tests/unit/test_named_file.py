@@ -73,9 +73,9 @@ def test_the_file_is_named(storage: LocalStorage, what: str) -> None:
         WRITES[what](storage)
     assert failed.value.errno == errno.EFBIG
     assert failed.value.filename == storage.uri("p/file")
-    # What is left of a base file, and of one that was to be shown whole, is taken away.
+    # What was to be shown whole is not there at all.
     left = {p.name for p in Path(storage.base).rglob("*") if p.is_file()} - {"source"}
-    assert left == (set() if what in ("base file", "replaced") else {"file"})
+    assert left == ({"file"} if what == "copied" else set())
 
 
 def test_a_task_names_it_too(storage: LocalStorage) -> None:

@@ -16,11 +16,22 @@ from hudi_assets.engine.errors import (
     Conflict,
     CorruptTable,
     EnvironmentProblem,
+    UnsupportedTable,
     machine_problem,
 )
-from hudi_assets.engine.storage.interface import SCRATCH, FileInfo
+from hudi_assets.engine.storage.interface import SCRATCH, Capabilities, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.named_file import NamedWriter, naming
 
+_CAPABILITIES: Final = Capabilities(
+    put_if_absent=True,
+    put_if_match=False,
+    links=True,
+    exact_times=True,
+    copy=False,
+    append=True,
+    rename=True,
+    at_once=1,
+)
 _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
@@ -31,12 +42,15 @@ class LocalStorage:
     base: str
     scratch: str = f"{SCRATCH}/tmp"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
     def _at(self, path: str) -> Path:
         return Path(self._name(path))
 
     def _name(self, path: str) -> str:
-        # A path from a plan or a commit must never lead out of the table.
-        if path.startswith("/") or "\0" in path or (".." in path and ".." in path.split("/")):
+        if leads_out(path):
             raise CorruptTable("A file name leads out of the table.", where=f"{self.base}: {path}")
         return f"{self.base}/{path}" if path else self.base
 
@@ -133,6 +147,15 @@ class LocalStorage:
     def read(self, path: str) -> bytes:
         return self._at(path).read_bytes()
 
+    def read_with_version(self, path: str) -> tuple[bytes, str]:
+        raise self._no_versions()
+
+    def replace_if(self, path: str, data: bytes, version: str) -> str:
+        raise self._no_versions()
+
+    def _no_versions(self) -> UnsupportedTable:
+        return UnsupportedTable("A file system cannot write a file only where it is unchanged.", where=self.base)
+
     def read_at(self, path: str, offset: int, length: int) -> bytes:
         with open(self._name(path), "rb") as file:
             file.seek(offset)
@@ -196,7 +219,7 @@ class LocalStorage:
             raise
         return scratch
 
-    def open_new(self, path: str) -> BinaryIO:
+    def open_new(self, path: str) -> NewFile:
         target = self._at(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         self._forget_checksum(target)

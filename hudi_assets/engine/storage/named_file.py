@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 
@@ -21,11 +24,16 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 class NamedWriter(io.BufferedWriter):
-    """A new file to write, over what was there."""
+    """A new file that takes its name, over what is there, when it is closed; before that it is hidden beside it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        super().__init__(io.FileIO(path, "wb"))
+        self._hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            super().__init__(io.FileIO(self._hidden, "xb"))
+        except OSError as error:
+            error.filename = str(path)
+            raise
 
     def write(self, data: Any, /) -> int:
         with naming(self._path):
@@ -36,5 +44,29 @@ class NamedWriter(io.BufferedWriter):
             super().flush()
 
     def close(self) -> None:
-        with naming(self._path):
-            super().close()
+        if self.closed:
+            return
+        try:
+            with naming(self._path):
+                super().close()
+            os.replace(self._hidden, self._path)
+        except BaseException:
+            self._hidden.unlink(missing_ok=True)
+            raise
+
+    def abort(self) -> None:
+        if not self.closed:
+            self.raw.close()  # what is not written yet never will be
+            self._hidden.unlink(missing_ok=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
+        self.close()
+
+    def __del__(self) -> None:
+        # Else the end of a stream that nobody closed would commit it.
+        if hasattr(self, "_hidden"):
+            self.abort()

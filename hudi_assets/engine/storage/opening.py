@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import unquote, urlparse
 
 from hudi_assets.engine.errors import (
+    EnvironmentProblem,
     InvalidInput,
     UnsupportedTable,
 )
 from hudi_assets.engine.storage.interface import Storage
 from hudi_assets.engine.storage.local import LocalStorage
 
+_S3: Final = ("s3", "s3a")
+
 
 def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage:
     """The storage under a table's base path. Whether a table is there is not looked at.
 
     Args:
-        path: An absolute or relative path, or a `file:` URI.
-        options: For a storage that needs some. Local paths take none.
+        path: An absolute or relative path, a `file:` URI, or `s3://BUCKET/PATH` (`s3a://`).
+        options: For S3, all optional: `endpoint`, `region`, `profile`, `virtual_hosted` ("true"), `access_key_id`,
+            `secret_access_key`, `session_token`. Default: the environment's. Local paths take none.
 
     Raises:
-        UnsupportedTable: The path's scheme is another store's, as `s3://`.
-        InvalidInput: The path is empty, or options are given for a local one.
+        UnsupportedTable: The path's scheme is another store's, as `hdfs://`.
+        InvalidInput: The path or an option is none, or options are given for a local path.
+        EnvironmentProblem: The path is S3's, and the package obstore is not installed.
     """
     text = str(path)
     scheme = urlparse(text).scheme
+    if scheme in _S3:
+        return _open_s3(text, options or {})
     if scheme and len(scheme) > 1:
         if scheme != "file":
-            raise UnsupportedTable(f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path.")
+            raise UnsupportedTable(
+                f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path, or s3://."
+            )
         text = unquote(urlparse(text).path)
     if options:
         raise InvalidInput(f"A local table takes no storage options (got {', '.join(sorted(options))}).", where=text)
     if not text.strip():
         raise InvalidInput("The table's path is empty.")
     return LocalStorage(os.path.abspath(text))
+
+
+def _open_s3(path: str, options: Mapping[str, str]) -> Storage:
+    try:
+        from hudi_assets.engine.storage.s3 import open_s3
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "obstore":
+            raise
+        hint = "pip install 'hudi-assets[s3]'"
+        raise EnvironmentProblem("Tables on S3 need the package obstore.", hint=hint) from error
+    return open_s3(path, options)
 
 
 def folder_storage(path: str) -> Storage:

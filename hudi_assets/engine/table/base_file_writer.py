@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from hudi_assets.engine.format.bloom import BloomSettings, bloom_footer, joined_
 from hudi_assets.engine.format.parquet_distinct import dictionary_columns
 from hudi_assets.engine.format.parquet_required import with_stand_ins
 from hudi_assets.engine.merging.merge import KEY
-from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.storage import NewFile, Storage
 from hudi_assets.engine.table.settings.parquet import BY_DEFAULT, ParquetSettings
 
 FILE_NAME: Final = "_hoodie_file_name"
@@ -35,7 +35,7 @@ class BaseFileWriter:
 
     Text columns may come as dictionaries: those that do are written as such, without being looked up again.
     Held at a time: the rows of one row group, `row_group_bytes` of them in Arrow or what the settings say if that is
-    less, and the keys where there is a bloom filter. Used as a context: what an error interrupts is deleted.
+    less, and the keys where there is a bloom filter. Used as a context: what an error interrupts is never there.
     `name`: the file's own, where it is written under another one (`timeline.attempts`).
     """
 
@@ -64,7 +64,7 @@ class BaseFileWriter:
         self._held = 0
         self._range: Mapping[str, str] | None = None
         self._keys: list[pa.ChunkedArray] = []
-        self._file: BinaryIO | None = None
+        self._file: NewFile | None = None
         self._parquet: pq.ParquetWriter | None = None
         self._written: pa.Schema | None = None  # with the dictionaries that the first row group has
 
@@ -168,9 +168,7 @@ class BaseFileWriter:
             with suppress(pa.ArrowException, OSError):
                 self._parquet.close()
         if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-        self._storage.delete(self._path)
+            self._file.abort()
 
     def sync(self) -> int:
         """Make the closed file's bytes survive a power cut; their number. Its name does once it is published."""

@@ -2,9 +2,9 @@
 
 A completed instant's file is not written again. But its name can come back with other content: a compaction that was
 rolled back is executed again at its instant, a plan that was withdrawn is planned anew at the same past instant, a
-backup is put back. So a file is the same only while its path, size, inode and time of modification are. And of a file
-that was modified just before it was read nothing is kept: whatever comes in its place within one tick of the file
-system's clock could have the same time.
+backup is put back. So a file is the same only while its path, size, inode (or the store's version) and time of
+modification are. And of a file that was modified just before it was read nothing is kept: whatever comes in its place
+within one tick of the file system's clock could have the same time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Kept(Generic[Decoded]):
 
     def get(self, where: Hashable, file: FileInfo, decode: Callable[[], Decoded]) -> Decoded:
         """What `decode` gives, or gave of this file. `where` tells tables apart, and ways to decode."""
-        key = (where, file.path, file.size, file.inode, file.modified_ms)
+        key = (where, file.path, file.size, file.inode, file.version, file.modified_ms)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hudi_assets.engine.errors import Conflict, InvalidInput
+from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.timeline.instants import is_instant
@@ -101,7 +101,7 @@ class Heartbeats:
             while not done.wait(self.settings.interval_ms / 1000):
                 try:
                     beat.now()
-                except OSError as error:
+                except (OSError, EnvironmentProblem) as error:
                     log.warning("The heartbeat of %s could not be refreshed: %s", instant, error)
 
         thread = threading.Thread(target=work, name=f"heartbeat-{instant}", daemon=True)
@@ -123,9 +123,8 @@ class Beat:
         self._last = time.monotonic()
 
     def now(self) -> None:
-        # Nobody needs it to outlive a power cut: no sync, and truncating an empty file makes it young.
-        with self._heartbeats.storage.open_new(f"{FOLDER}/{self._instant}"):
-            pass
+        # Nobody needs it to outlive a power cut: no sync.
+        self._heartbeats.storage.touch(f"{FOLDER}/{self._instant}")
         self._last = time.monotonic()
 
     def check(self) -> None:

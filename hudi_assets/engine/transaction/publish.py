@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
-from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.storage import Storage, each
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.timeline.attempts import forget_staged
@@ -192,8 +192,7 @@ class Publisher:
         links = [carried.link for op in plan.operations for carried in op.carried_over]
         if (metadata_table := self.metadata_table) is not None:
             metadata_table.forget(links)
-        for link in links:
-            self.storage.delete(link)
+        each(self.storage, self.storage.delete, links)
         if guard is not None:
             self.withdraw_guard(guard)
 
@@ -202,18 +201,20 @@ class Publisher:
 
         `auto` takes hard links, and copies where the file system has none.
         """
-        for one in carried:
-            source = one.made_from
-            if not self.storage.exists(source):
-                raise CorruptTable("A log file to carry over is missing.", where=f"{self.storage.base}: {source}")
-            if mode == "symlink":
-                self.storage.symlink(source, one.link)
-            elif mode == "copy":
-                self.storage.copy(source, one.link)
-            else:
-                self._hard_link(one, fall_back=mode == "auto")
+        each(self.storage, lambda one: self._carry_over(one, mode), carried)
         for partition in {one.link.rpartition("/")[0] for one in carried}:
             self.storage.sync(partition)
+
+    def _carry_over(self, one: CarryOver, mode: str) -> None:
+        source = one.made_from
+        if not self.storage.exists(source):
+            raise CorruptTable("A log file to carry over is missing.", where=f"{self.storage.base}: {source}")
+        if mode == "symlink":
+            self.storage.symlink(source, one.link)
+        elif mode == "copy":
+            self.storage.copy(source, one.link)
+        else:
+            self._hard_link(one, fall_back=mode == "auto")
 
     def _show_links(self, carried: Sequence[CarryOver], guard: str | None) -> None:
         """List the links in the metadata table before the plan is there: whoever executes it has to see them."""
@@ -221,9 +222,10 @@ class Publisher:
         if table is None or not carried or guard is None:
             return
         listed: dict[str, dict[str, int]] = {}
-        for one in carried:
-            partition, _, name = one.link.rpartition("/")
-            listed.setdefault(partition, {})[name] = self.storage.size(one.link)
+        links = [one.link for one in carried]
+        for link, size in zip(links, each(self.storage, self.storage.size, links), strict=True):
+            partition, _, name = link.rpartition("/")
+            listed.setdefault(partition, {})[name] = size
         table.show(guard, listed)
 
     def _hard_link(self, one: CarryOver, *, fall_back: bool) -> None:

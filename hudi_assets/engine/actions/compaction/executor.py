@@ -19,6 +19,7 @@ from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
 from hudi_assets.engine.spark.interface import Frame, Session
+from hudi_assets.engine.storage import each
 from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
@@ -212,14 +213,16 @@ class CompactionExecutor:
                     self.table.storage.delete(base.path)
 
     def _verify_carried_over(self, plan: Plan) -> None:
-        for op in plan.operations:
-            for carried in op.carried_over:
-                if not self.table.storage.exists(carried.link):
-                    raise CorruptTable(
-                        "A carried-over log file is gone; without it rows would be lost.",
-                        where=f"{self.table.path}: {carried.link}",
-                        hint=f"Link it to {carried.made_from} again, then execute the plan again.",
-                    )
+        storage = self.table.storage
+        carried = [one for op in plan.operations for one in op.carried_over]
+        there = each(storage, storage.exists, [one.link for one in carried])
+        gone = next((one for one, is_there in zip(carried, there, strict=True) if not is_there), None)
+        if gone is not None:
+            raise CorruptTable(
+                "A carried-over log file is gone; without it rows would be lost.",
+                where=f"{self.table.path}: {gone.link}",
+                hint=f"Link it to {gone.made_from} again, then execute the plan again.",
+            )
 
     def _carried_over(self, state: TableState, plan: Plan) -> list[CarryOver]:
         """What the plan carries over, each with its first original: a plan may have been made before it was stated."""
@@ -235,6 +238,8 @@ class CompactionExecutor:
         # A table that Hudi's strategies compact may have no event time at all; it carries nothing over.
         known = TableTimes(state).summaries if any(op.carried_over for op in plan.operations) else {}
         by_path = {path: log for log in state.remaining_logs for path in (log.original, log.path)}
+        storage, links = self.table.storage, [c.link for op in plan.operations for c in op.carried_over]
+        sizes = dict(zip(links, each(storage, storage.size, links), strict=True))
         stats: list[WriteStat] = []
         for op, done in zip(plan.operations, executed, strict=True):
             if done.residue is not None:
@@ -248,7 +253,7 @@ class CompactionExecutor:
                         partition=op.partition,
                         file_id=op.file_id,
                         prev_commit=op.base_instant,
-                        size=self.table.storage.size(carried.link),
+                        size=sizes[carried.link],
                         num_deletes=(summary.deletes or 0) if summary else 0,
                         min_event_time=summary.min_event_time if summary else None,
                         max_event_time=summary.max_event_time if summary else None,

@@ -1,0 +1,87 @@
+"""What a store of objects answers, in our words.
+
+The library's errors hold the whole request and answer: an access key's name, or what was signed. None of that goes on.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from obstore.exceptions import BaseError, InvalidPathError, PreconditionError
+
+from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, InvalidInput
+
+_STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
+_CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
+# Where the cloud gives a machine its role's credentials: asked last, when nothing else has some.
+_INSTANCE_METADATA: Final = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
+
+
+class Unanswered(OSError):
+    """No answer came, or none that says what was done: a change may have been made all the same."""
+
+
+@contextmanager
+def said_by_store(uri: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn the library's errors into `OSError` and ours. `passed`: those that the caller handles itself."""
+    try:
+        yield
+    except passed as error:
+        _forget(error)
+        raise
+    except (BaseError, OSError) as error:
+        if not _is_the_librarys(error):
+            raise
+        text = str(error)
+        _forget(error)
+        raise _in_our_words(error, text, uri) from None
+
+
+def _forget(error: BaseException | None) -> None:
+    """Take the words out of the library's errors: they stay in the context of whatever is raised in their place."""
+    while error is not None:
+        if _is_the_librarys(error):
+            error.args = ()
+        error = error.__context__
+
+
+def _is_the_librarys(error: BaseException) -> bool:
+    """True for its own errors, and for those of Python that it raises: the system's have a number."""
+    return isinstance(error, BaseError) or (isinstance(error, OSError) and error.errno is None)
+
+
+def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
+    status, code = _status(text), _code(text)
+    if status == 416:
+        return OSError(errno.ERANGE, "the file ends before that", uri)
+    if code == "NoSuchBucket":
+        return InvalidInput("There is no such bucket.", where=uri, hint="Correct the path or the endpoint.")
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(errno.ENOENT, "there is no such file", uri)
+    if isinstance(error, PreconditionError):
+        return Conflict("The file has changed while it was read.", where=uri, hint="Look at the table again.")
+    if isinstance(error, InvalidPathError):
+        return CorruptTable("A file name is none that a store of objects can have.", where=uri)
+    if any(host in text for host in _INSTANCE_METADATA):
+        hint = "Give the environment variables of an access key, a profile, or this machine a role."
+        return EnvironmentProblem("No credentials for the store were found.", where=uri, hint=hint)
+    if status in (401, 403):
+        return PermissionError(errno.EACCES, f"the store refuses it ({code or status})", uri)
+    answer = f" ({' '.join(filter(None, (str(status), code)))})" if status else ""
+    if status is not None and status < 500 and status != 429:
+        return OSError(REMOTE, f"the store refuses it{answer}", uri)
+    return Unanswered(REMOTE, f"the store does not answer{answer}", uri)
+
+
+def _status(text: str) -> int | None:
+    found = _STATUS.search(text)
+    return int(found[1] or found[2]) if found else None
+
+
+def _code(text: str) -> str:
+    found = _CODE.search(text)
+    return found[1] if found else ""

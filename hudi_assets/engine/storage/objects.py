@@ -1,0 +1,289 @@
+"""Storage in a bucket, by the library obstore: what every store of objects has in common.
+
+There are no folders: a folder is there while something is below it. There are no links. A file is there whole or not at
+all. What differs between stores is which client to make of which options: a class with a `_client` for each.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import uuid
+from abc import ABC, abstractmethod
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, UnsupportedTable
+from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile, leads_out
+from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
+from hudi_assets.engine.storage.object_streams import Download, Upload
+
+if TYPE_CHECKING:
+    from obstore import PutMode
+    from obstore.store import ObjectStore
+
+# What tells a file that this call wrote from another's with the same bytes: the store keeps it beside them.
+_WRITER: Final = "hudi-assets-writer"
+_TRIES: Final = 3
+
+
+class _Written(NamedTuple):
+    """A file that is there: its version, and by which call it was written ("" where not by this engine)."""
+
+    version: str
+    writer: str
+
+
+class ObjectStorage(ABC):
+    """A prefix of a bucket. `base` is `scheme://bucket/prefix`, without a slash at its end."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
+
+    def __hash__(self) -> int:
+        return hash(self.base)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__reduce__() == self.__reduce__()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base!r})"
+
+    @abstractmethod
+    def _client(self) -> ObjectStore:
+        """A client of the bucket, with the credentials that are found here and now."""
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities: ...
+
+    @abstractmethod
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without credentials and without a client: each process finds its own."""
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        with said_by_store(self.base):
+            return self._client()
+
+    # -- names --------------------------------------------------------------------------------------
+
+    def _key(self, path: str) -> str:
+        if leads_out(path):
+            raise CorruptTable("A file name leads out of the table.", where=f"{self.base}: {path}")
+        return "/".join(part for part in (self._prefix, path) if part)
+
+    def _path(self, key: str) -> str:
+        return key[len(self._prefix) + 1 :] if self._prefix else key
+
+    def uri(self, path: str) -> str:
+        return f"{self.base}/{path}" if path else self.base
+
+    def local_path(self, path: str) -> str:
+        raise self._unchangeable()
+
+    def check_writable(self) -> None:
+        raise self._unchangeable()
+
+    def _unchangeable(self) -> UnsupportedTable:
+        scheme = self.base.partition("://")[0]
+        return UnsupportedTable(
+            f"A table on {scheme}:// can be looked at, but not changed yet.",
+            where=self.base,
+            hint="status, freshness, validate and plan --dry-run work.",
+        )
+
+    # -- looking ------------------------------------------------------------------------------------
+
+    def exists(self, path: str) -> bool:
+        return self._head(path) is not None or self.is_directory(path)
+
+    def is_directory(self, path: str) -> bool:
+        files, folders = self.list_folder(path)
+        return bool(files or folders)
+
+    def list_files(self, directory: str) -> list[FileInfo]:
+        return self.list_folder(directory)[0]
+
+    def list_directories(self, directory: str) -> list[str]:
+        return self.list_folder(directory)[1]
+
+    def list_folder(self, directory: str) -> tuple[list[FileInfo], list[str]]:
+        key = self._key(directory)
+        with said_by_store(self.uri(directory)):
+            found = obstore.list_with_delimiter(self._store, f"{key}/" if key else None)
+        # Other engines mark a folder by an empty object of its name.
+        files = [
+            FileInfo(
+                self._path(one["path"]),
+                one["size"],
+                modified_ms=_whole_second_ms(one["last_modified"]),
+                version=one["e_tag"],
+            )
+            for one in found["objects"]
+            if one["path"] != key
+        ]
+        return files, sorted(map(self._path, found["common_prefixes"]))
+
+    def size(self, path: str) -> int:
+        found = self._head(path)
+        if found is None:
+            raise self._missing(path)
+        return found.size
+
+    def modified_ms(self, path: str) -> int | None:
+        found = self._head(path)
+        return None if found is None else found.modified_ms
+
+    def _head(self, path: str) -> FileInfo | None:
+        try:
+            with said_by_store(self.uri(path)):
+                one = obstore.head(self._store, self._key(path))
+        except FileNotFoundError:
+            return None
+        return FileInfo(path, one["size"], modified_ms=_whole_second_ms(one["last_modified"]), version=one["e_tag"])
+
+    def _missing(self, path: str) -> FileNotFoundError:
+        return FileNotFoundError(errno.ENOENT, "there is no such file", self.uri(path))
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> bytes:
+        with said_by_store(self.uri(path)):
+            return bytes(obstore.get(self._store, self._key(path)).bytes())
+
+    def read_with_version(self, path: str) -> tuple[bytes, str]:
+        with said_by_store(self.uri(path)):
+            found = obstore.get(self._store, self._key(path))
+            return bytes(found.bytes()), found.meta["e_tag"] or ""
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes:
+        if length <= 0:
+            return b""
+        try:
+            with said_by_store(self.uri(path)):
+                return bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
+        except OSError as error:
+            if error.errno != errno.ERANGE:
+                raise
+            return b""
+
+    def open(self, path: str) -> BinaryIO:
+        return io.BufferedReader(Download(self._store, self._key(path), self.uri(path)), Download.READ_AHEAD)
+
+    # -- writing ------------------------------------------------------------------------------------
+
+    def create(self, path: str, data: bytes) -> None:
+        self._put_once(path, data, "create")
+
+    def replace_if(self, path: str, data: bytes, version: str) -> str:
+        return self._put_once(path, data, {"e_tag": version})
+
+    def _put_once(self, path: str, data: bytes, mode: PutMode) -> str:
+        """Put under a precondition; the version. Never refused because of what an earlier try of this call wrote.
+
+        The library tries again where an answer fails to come, and a store refuses the second try for the first one's
+        sake. Also an answer may be lost for good. Then what is there says whose it is.
+        """
+        writer = uuid.uuid4().hex
+        lost: Unanswered | None = None
+        for _ in range(_TRIES):
+            try:
+                return self._put(path, data, mode, writer)
+            except (AlreadyExistsError, PreconditionError):
+                found = self._written(path)
+                # Nothing there: two that began at once can both be refused. Whoever tries again is answered.
+                if mode == "create" and found is None:
+                    continue
+            except Unanswered as error:
+                lost, found = error, self._written(path)
+                if found is None if mode == "create" else _is_at(found, mode):
+                    continue  # as it was; should the first try still arrive, the next one is refused for its sake
+            if found is not None and found.writer == writer:
+                return found.version
+            what = "created" if mode == "create" else "changed"
+            raise _too_late(f"Another process {what} this file first.", self.uri(path))
+        raise Unanswered(REMOTE, "it is not known whether the store has written it", self.uri(path)) from lost
+
+    def _put(self, path: str, data: bytes, mode: PutMode, writer: str) -> str:
+        with said_by_store(self.uri(path), passed=(AlreadyExistsError, PreconditionError)):
+            done = obstore.put(
+                self._store, self._key(path), data, mode=mode, attributes={_WRITER: writer}, use_multipart=False
+            )
+            return done["e_tag"] or ""
+
+    def _written(self, path: str) -> _Written | None:
+        try:
+            with said_by_store(self.uri(path)):
+                found = obstore.get(self._store, self._key(path), options={"head": True})
+        except FileNotFoundError:
+            return None
+        return _Written(found.meta["e_tag"] or "", str(found.attributes.get(_WRITER, "")))
+
+    def touch(self, path: str) -> None:
+        self.replace(path, b"")
+
+    def replace(self, path: str, data: bytes) -> None:
+        with said_by_store(self.uri(path)):
+            obstore.put(self._store, self._key(path), data, use_multipart=False)
+
+    def open_new(self, path: str) -> NewFile:
+        return Upload(self._store, self._key(path), self.uri(path))
+
+    def publish(self, staged: str, path: str) -> None:
+        try:
+            self.copy(staged, path)
+        except FileExistsError:
+            raise _too_late("Another process created this file first.", self.uri(path)) from None
+        self.delete(staged)
+
+    def copy(self, source: str, target: str) -> None:
+        try:
+            with said_by_store(self.uri(source), passed=(AlreadyExistsError,)):
+                obstore.copy(self._store, self._key(source), self._key(target), overwrite=False)
+        except AlreadyExistsError:
+            raise FileExistsError(errno.EEXIST, "there is a file of this name", self.uri(target)) from None
+
+    def hard_link(self, target: str, link: str) -> None:
+        raise OSError(errno.EOPNOTSUPP, "a store of objects has no links", self.uri(link))
+
+    symlink = hard_link
+
+    def own(self, link: str) -> None:
+        self.hard_link("", link)
+
+    def sync(self, path: str) -> None:
+        return None  # what the store has confirmed survives
+
+    def make_folder(self, directory: str) -> None:
+        return None  # a folder is there while something is below it
+
+    def delete(self, path: str) -> bool:
+        there = self._head(path) is not None
+        if there:
+            with said_by_store(self.uri(path)):
+                obstore.delete(self._store, self._key(path))
+        return there
+
+    def delete_tree(self, directory: str) -> None:
+        with said_by_store(self.uri(directory)):
+            for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
+                obstore.delete(self._store, [one["path"] for one in page])
+
+
+def _too_late(what: str, where: str) -> Conflict:
+    return Conflict(what, where=where, hint="Look at the table again before going on.")
+
+
+def _is_at(found: _Written | None, mode: PutMode) -> bool:
+    return found is not None and isinstance(mode, dict) and found.version == mode["e_tag"]
+
+
+def _whole_second_ms(time: datetime) -> int:
+    """In listings a store may show a time more exactly than alone; the two must be the same."""
+    return int(time.timestamp()) * 1000

@@ -1,0 +1,31 @@
+"""The stores that the contract suite is run on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.engine.storage import LocalStorage, Storage, open_storage
+from tests.stores.minio import BUCKET, Minio, minio_program, running_minio
+
+
+@pytest.fixture(scope="session")
+def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
+    pytest.importorskip("obstore")
+    program = minio_program()
+    if program is None:
+        pytest.skip("there is no MinIO: make test-stores builds it, HUDI_ASSETS_MINIO names one")
+    with running_minio(program, tmp_path_factory.mktemp("minio") / "data") as server:
+        yield server
+
+
+@pytest.fixture(params=["local", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """An empty store of each kind. A new kind is a line here, and a name in `params`."""
+    if request.param == "local":
+        return LocalStorage(str(tmp_path / "table"))
+    server: Minio = request.getfixturevalue("minio")
+    return open_storage(f"s3://{BUCKET}/tests/{uuid.uuid4().hex}", server.options)

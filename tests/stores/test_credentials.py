@@ -1,0 +1,171 @@
+"""Credentials are found where they are used, and told to nobody."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.errors import EnvironmentProblem, InvalidInput
+from hudi_assets.engine.spark.errors import problem_of
+from hudi_assets.engine.storage import Storage, open_storage
+from tests.stores.faults import running_proxy
+from tests.stores.minio import BUCKET, Minio
+
+KEY, SECRET, TOKEN = "AKIATESTKEYNAME", "asecretthatnobodysees", "atokenthatnobodysees"
+
+
+@pytest.fixture(autouse=True)
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+
+
+def path() -> str:
+    return f"s3://{BUCKET}/credentials/{uuid.uuid4().hex}"
+
+
+def works(store: Storage) -> bool:
+    store.create("f", b"x")
+    return store.read("f") == b"x"
+
+
+# -- where they are found -----------------------------------------------------------------------
+
+
+def test_options(minio: Minio) -> None:
+    assert works(open_storage(path(), minio.options))
+
+
+def test_environment(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in minio.environment.items():
+        monkeypatch.setenv(name, value)
+    assert works(open_storage(path()))
+
+
+def _write_profile(minio: Minio, tmp_path: Path) -> None:
+    lines = f"aws_access_key_id = {minio.access_key_id}\naws_secret_access_key = {minio.secret_access_key}\n"
+    (tmp_path / "credentials").write_text(f"[team]\n{lines}")
+    (tmp_path / "config").write_text("[profile team]\nregion = us-east-1\n")
+
+
+def test_profile(minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_profile(minio, tmp_path)
+    assert works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "team"}))
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    assert works(open_storage(path(), {"endpoint": minio.endpoint}))
+    with pytest.raises(EnvironmentProblem, match="The profile nobody gives no credentials"):
+        works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "nobody"}))
+
+
+def test_none(minio: Minio) -> None:
+    """Without any the machine's role is asked for. Here nothing answers that."""
+    store = open_storage(path(), {"endpoint": minio.endpoint})
+    with pytest.raises(EnvironmentProblem, match="No credentials"):
+        store.read("f")
+
+
+def test_they_are_looked_up_again_in_another_process(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_storage(path(), minio.options)
+    assert works(store)
+    again = pickle.loads(pickle.dumps(store))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", minio.access_key_id)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", minio.secret_access_key)
+    assert again.read("f") == b"x"  # the endpoint travels, the key does not
+
+
+# -- nobody is told -----------------------------------------------------------------------------
+
+
+def calls(store: Storage) -> Iterator[Callable[[], object]]:
+    yield lambda: store.read("f")
+    yield lambda: store.read_at("f", 0, 1)
+    yield lambda: store.open("f")
+    yield lambda: store.size("f")
+    yield lambda: store.list_folder("d")
+    yield lambda: store.create("f", b"x")
+    yield lambda: store.replace("f", b"x")
+    yield lambda: store.replace_if("f", b"x", '"1"')
+    yield lambda: store.copy("f", "g")
+    yield lambda: store.delete("f")
+    yield lambda: store.delete_tree("d")
+    yield lambda: _stream(store)
+    yield lambda: HudiTable.open(store.base, {**store_options(store)})
+
+
+def store_options(store: Storage) -> dict[str, str]:
+    options: dict[str, str] = {**getattr(store, "_options"), **getattr(store, "_secrets")}  # noqa: B009
+    return options
+
+
+def _stream(store: Storage) -> None:
+    with store.open_new("f") as out:
+        out.write(b"x")
+
+
+def everything_said(error: BaseException) -> str:
+    chain: list[str] = []
+    one: BaseException | None = error
+    while one is not None:
+        chain += [str(one), repr(one), repr(one.args), repr(vars(one)), repr(pickle.dumps(one))]
+        one = one.__cause__ or one.__context__
+    problem = problem_of(error)
+    return "\n".join([*chain, *traceback.format_exception(error), str(problem), repr(problem)])
+
+
+def test_errors_and_logs(minio: Minio, caplog: pytest.LogCaptureFixture) -> None:
+    """Also where the store's answer holds all of it, as Amazon's does for a wrong signature."""
+    caplog.set_level(logging.DEBUG)
+    telling = f"""<?xml version="1.0"?><Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>{KEY}</AWSAccessKeyId>
+        <StringToSign>{SECRET}</StringToSign><Token>{TOKEN}</Token></Error>""".encode()
+    with running_proxy(minio.port) as proxy:
+        given = {"access_key_id": KEY, "secret_access_key": SECRET, "session_token": TOKEN}
+        store = open_storage(path(), {"endpoint": proxy.endpoint, "region": "us-east-1", **given})
+        for method in ("", "GET", "PUT", "HEAD", "POST", "DELETE"):
+            for status in (403, 400):
+                proxy.refuse(method, status, telling)
+                for call in calls(store):
+                    with pytest.raises(Exception) as failed:
+                        call()
+                    said = everything_said(failed.value) + caplog.text
+                    assert not [line for line in said.splitlines() if any(one in line for one in (KEY, SECRET, TOKEN))]
+        proxy.refuse("GET", 403, telling)
+        with pytest.raises(PermissionError, match=r"refuses it \(SignatureDoesNotMatch\)"):
+            store.read("f")
+
+
+def test_pickles_and_texts() -> None:
+    given = {"access_key_id": KEY, "secret_access_key": SECRET, "session_token": TOKEN}
+    store = open_storage(path(), {"endpoint": "http://127.0.0.1:1", **given})
+    assert store.exists is not None
+    made = getattr(store, "_store")  # noqa: B009
+    said = "\n".join([repr(store), str(store), repr(made), repr(pickle.dumps(store)), repr(store.__reduce__())])
+    assert not any(secret in said for secret in (KEY, SECRET, TOKEN))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "options", "match"),
+    [
+        (f"s3://{KEY}:{SECRET}@bucket/t", {}, "does not begin with the name of a bucket"),
+        (f"s3a://{KEY}:{SECRET}@bucket/t", {}, "does not begin with the name of a bucket"),
+        ("s3:///t", {}, "does not begin with the name of a bucket"),
+        ("s3://bucket", {}, "a folder of its own"),
+        ("s3://bucket/", {}, "a folder of its own"),
+        ("s3://bucket/a//b", {}, "a folder of its own"),
+        ("s3://bucket/a/../b", {}, "a folder of its own"),
+        ("s3://bucket/t", {"secret": SECRET}, "no storage option secret"),
+    ],
+)
+def test_paths_and_options_that_are_none(wrong: str, options: dict[str, str], match: str) -> None:
+    with pytest.raises(InvalidInput, match=match) as refused:
+        open_storage(wrong, options)
+    assert KEY not in str(refused.value)
+    assert SECRET not in str(refused.value)

@@ -1,0 +1,155 @@
+"""Tables on S3, looked at from here: the same answers as of the same table on a disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from hudi_assets import cli
+from hudi_assets.engine import HudiTable, NoPlan, Plan
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.model import Action
+from tests.crash.tables import SCHEMA, new_table, planned, write, write_batches
+from tests.local_session import LocalSession, install
+from tests.stores.minio import BUCKET, Minio
+from tests.tables.metadata import switch_on
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A table on this machine's disk, and the same in a bucket."""
+
+    disk: Path
+    bucket: str
+    minio: Minio
+
+    def on_disk(self) -> HudiTable:
+        return HudiTable.open(str(self.disk))
+
+    def in_bucket(self) -> HudiTable:
+        return HudiTable.open(self.bucket, self.minio.options)
+
+
+def _made(path: Path, kind: str, session: LocalSession) -> HudiTable:
+    """Three batches, one compaction that leaves log files, and one batch more."""
+    version, _, more = kind.partition(" ")
+    table = new_table(path, int(version))
+    if more == "with a metadata table":
+        switch_on(table)
+        table = HudiTable.open(str(path))
+    write_batches(table, session)
+    table.execute_compaction(session, planned(table).instant)  # type: ignore[arg-type]
+    write(table, session, 6, 9_500)
+    return table
+
+
+@pytest.fixture(scope="module", params=["6", "9", "6 with a metadata table"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, minio: Minio) -> Pair:
+    folder = tmp_path_factory.mktemp("tables") / "t"
+    with pytest.MonkeyPatch.context() as patch:
+        _made(folder, request.param, install(patch.setattr))
+    return Pair(folder, minio.upload(folder, f"tables/{uuid.uuid4().hex}"), minio)
+
+
+def test_the_numbers(pair: Pair) -> None:
+    disk, bucket = pair.on_disk(), pair.in_bucket()
+    assert bucket.path == pair.bucket
+    assert repr(bucket.stats()) == repr(disk.stats())
+    assert bucket.stats().remaining_log_files > 0
+    assert repr(bucket.freshness()) == repr(disk.freshness())
+    assert bucket.look().stats == disk.look().stats
+    assert bucket.leftovers() == disk.leftovers() == ()
+
+
+def test_validate(pair: Pair) -> None:
+    assert pair.on_disk().validate() == ()
+    assert pair.in_bucket().validate() == ()
+
+
+def test_validate_finds_what_is_gone(pair: Pair) -> None:
+    log = next(iter(pair.on_disk().state().remaining_logs)).path
+    copy = pair.minio.upload(pair.disk, f"tables/{uuid.uuid4().hex}")
+    pair.minio.arrow().delete_file(f"{copy.removeprefix('s3://')}/{log}")
+    found = HudiTable.open(copy, pair.minio.options).validate()
+    assert found
+    assert all(log in str(finding) for finding in found)
+
+
+def test_a_plan_that_is_tried(pair: Pair) -> None:
+    asked = {"threshold": 9_400, "dry_run": True}
+    ours, theirs = pair.in_bucket().plan_compaction(**asked), pair.on_disk().plan_compaction(**asked)  # type: ignore[arg-type]
+    assert isinstance(ours, Plan)
+    assert isinstance(theirs, Plan)
+    assert [op.file_id for op in ours.operations] == [op.file_id for op in theirs.operations]
+    assert [op.log_files for op in ours.operations] == [op.log_files for op in theirs.operations]
+    assert isinstance(pair.in_bucket().plan_compaction(threshold=1, dry_run=True), NoPlan)
+    assert pair.in_bucket().pending_plan() is None
+
+
+def test_what_would_change_it_is_refused(pair: Pair, session: LocalSession) -> None:
+    table = pair.in_bucket()
+    newest = max(i.timestamp for i in table.state().timeline.completed(Action.DELTA_COMMIT))
+    before = sorted(file.path for file in pair.minio.arrow().get_file_info(_all_of(pair)) if ".aux" not in file.path)
+    for change in (
+        lambda: write(table, session, 0, 9_900),
+        lambda: table.plan_compaction(threshold=9_400),
+        lambda: table.clean(),
+        lambda: table.savepoint(),
+        lambda: table.recover(),
+        lambda: table.archive(),
+        lambda: table.rollback(newest),
+        table.check_writable,
+    ):
+        with pytest.raises(UnsupportedTable, match="can be looked at, but not changed yet"):
+            change()
+    after = sorted(file.path for file in pair.minio.arrow().get_file_info(_all_of(pair)) if ".aux" not in file.path)
+    assert after == before
+    new = f"{pair.bucket}/new"
+    with pytest.raises(UnsupportedTable, match="not changed yet"):
+        HudiTable.create(new, SCHEMA, record_key=["id"], ordering_field="ts", storage_options=pair.minio.options)
+
+
+def _all_of(pair: Pair) -> Any:
+    return fs.FileSelector(pair.bucket.removeprefix("s3://"), recursive=True)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_the_command_line(
+    pair: Pair, scheme: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in pair.minio.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def answer(command: str, path: str) -> Any:
+        monkeypatch.setattr(sys, "argv", ["hudi-assets", *command.split(), path, "--json"])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0, capsys.readouterr().err
+        return _without_plan(json.loads(capsys.readouterr().out))
+
+    path = pair.bucket.replace("s3://", f"{scheme}://")
+    for command in ("status", "freshness", "validate", "plan --dry-run --threshold 1970-01-01T00:00:09.400Z"):
+        ours, theirs = answer(command, path), answer(command, str(pair.disk))
+        assert ours.pop("path", path) == path
+        assert {**ours, "path": ""} == {**theirs, "path": ""}
+
+
+def _without_plan(answer: Any) -> Any:
+    """Each plan has an instant of its own, and links that are named by it."""
+    instant = answer.get("instant") if isinstance(answer, dict) else None
+    return json.loads(json.dumps(answer).replace(instant, "")) if instant else answer
+
+
+def test_no_table_there(minio: Minio) -> None:
+    with pytest.raises(InvalidInput, match="No such directory"):
+        HudiTable.open(f"s3://{BUCKET}/nowhere", minio.options)
+    with pytest.raises(InvalidInput, match="no such bucket"):
+        HudiTable.open("s3://nobucket/nowhere", minio.options)
