@@ -6,6 +6,7 @@
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -36,7 +37,7 @@ SETUP := scripts/setup
 NUMBER := $(if $(filter random,$(SEED)),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '),$(SEED))
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -56,7 +57,7 @@ sql: setup
 
 # WORKERS processes, a file in one of them, in the order of the folders: the many small files come last and even out.
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
-TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/unit
+TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
 SPARKS := tests/spark tests/dagster tests/catalog tests/cli
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
@@ -138,6 +139,11 @@ test-cluster: setup
 test-live: setup
 	@$(ENV) scripts/interop-setup
 	@MINUTES=$(MINUTES) $(ENV) python -m pytest -s tests/live -m live $(ARGS)
+
+# What every store has to do, on disk and on a real MinIO, with faults between it and us; and tables there.
+test-stores: setup
+	@scripts/stores-setup
+	@$(ENV) python -m pytest tests/stores $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

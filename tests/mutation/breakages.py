@@ -62,6 +62,8 @@ RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
 INGESTION = ("tests/dagster/test_ingestion.py",)
+STORES = ("tests/stores/test_contract.py", "tests/stores/test_lost_answers.py", "tests/stores/test_credentials.py")
+KEPT = ("tests/unit/test_kept.py",)
 
 
 @dataclass(frozen=True)
@@ -2388,5 +2390,83 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        return self.hint or self.usual_hint\n",
         "        return self.hint\n",
         ERRORS,
+    ),
+    # -- stores
+    Breakage(
+        "an error in a stream commits half a file",
+        f"{_ENGINE}/storage/named_file.py",
+        "        if kind is not None:\n            self.abort()\n",
+        "",
+        STORES,
+    ),
+    Breakage(
+        "a stream that nobody closes is committed",
+        f"{_ENGINE}/storage/named_file.py",
+        '        if hasattr(self, "_hidden"):\n            self.abort()',
+        "        self.close()",
+        STORES,
+    ),
+    Breakage(
+        "half a file is seen while it is written",
+        f"{_ENGINE}/storage/named_file.py",
+        'path.with_name(f".{uuid.uuid4().hex}.tmp")',
+        "path",
+        STORES,
+    ),
+    Breakage(
+        "a store's word for another content is passed over",
+        f"{_ENGINE}/timeline/decode_cache.py",
+        "file.inode, file.version, ",
+        "file.inode, ",
+        KEPT,
+    ),
+    Breakage(
+        "another's file is taken for the one that this call wrote",
+        f"{_ENGINE}/storage/objects.py",
+        "if found is not None and found.writer == writer:",
+        "if found is not None:",
+        STORES,
+    ),
+    Breakage(
+        "what was written is refused where its answer was lost",
+        f"{_ENGINE}/storage/objects.py",
+        "if found is not None and found.writer == writer:",
+        "if False and found is not None:",
+        STORES,
+    ),
+    Breakage(
+        "a file is published over another one",
+        f"{_ENGINE}/storage/objects.py",
+        "overwrite=False",
+        "overwrite=True",
+        STORES,
+    ),
+    Breakage(
+        "what a store said stays in the context of an error",
+        f"{_ENGINE}/storage/object_errors.py",
+        "            error.args = ()",
+        "            pass",
+        STORES,
+    ),
+    Breakage(
+        "credentials travel with a table",
+        f"{_ENGINE}/storage/s3.py",
+        "return (S3Storage, (self.base, self._options))",
+        "return (S3Storage, (self.base, {**self._options, **self._secrets}))",
+        STORES,
+    ),
+    Breakage(
+        "an aborted upload is committed",
+        f"{_ENGINE}/storage/object_streams.py",
+        "                if self._aborted:",
+        "                if False:",
+        STORES,
+    ),
+    Breakage(
+        "of many, an answer stands at another one's place",
+        f"{_ENGINE}/storage/at_once.py",
+        "[future.result() for future in futures]",
+        "[future.result() for future in reversed(futures)]",
+        STORES,
     ),
 )

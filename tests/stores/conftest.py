@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.storage import LocalStorage, Storage, open_storage
+from tests.stores.memory import MemoryStorage
 from tests.stores.minio import BUCKET, Minio, minio_program, running_minio
 
 
@@ -22,10 +23,12 @@ def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
         yield server
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", "memory", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """An empty store of each kind. A new kind is a line here, and a name in `params`."""
     if request.param == "local":
         return LocalStorage(str(tmp_path / "table"))
+    if request.param == "memory":
+        return MemoryStorage()
     server: Minio = request.getfixturevalue("minio")
     return open_storage(f"s3://{BUCKET}/tests/{uuid.uuid4().hex}", server.options)

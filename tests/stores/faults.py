@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-# What is done to a request: (is it sent to the store?, what is answered: a status, or None for nothing at all).
-FAULTS: Final[dict[str, tuple[bool, int | None]]] = {
+Fault = tuple[bool, int | None]
+"""What is done to a request: is it passed on? And what is answered: a status, or None for nothing at all."""
+FAULTS: Final[dict[str, Fault]] = {
     "lost on the way": (False, None),
     "done, and the answer is lost": (True, None),
     "500, not done": (False, 500),
@@ -29,35 +30,38 @@ class Proxy(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behind = port
         self.seen: list[tuple[str, str]] = []
+        self.body = b""
         self._lock = threading.Lock()
-        self._method, self._left, self._fault, self._cut = "", 0, (True, None), False
-        self._body = b""
+        self._method, self._left = "", 0
+        self._fault: Fault = (True, None)
+        self._cut = False
 
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def spoil(self, method: str, fault: str, times: int = 1, body: bytes = b"") -> None:
-        self._method, self._left, self._fault, self._cut, self._body = method, times, FAULTS[fault], False, body
+    def spoil(self, method: str, fault: str, times: int = 1) -> None:
+        """The next requests of a method meet this fault."""
+        self._set(method, times, FAULTS[fault], b"")
 
     def refuse(self, method: str, status: int, body: bytes) -> None:
-        self._method, self._left, self._fault, self._cut, self._body = method, 1_000, (False, status), False, body
+        """Every request of a method is answered so, and not passed on."""
+        self._set(method, 1_000, (False, status), body)
+
+    def _set(self, method: str, times: int, fault: Fault, body: bytes) -> None:
+        self._method, self._left, self._fault, self._cut, self.body = method, times, fault, False, body
 
     def cut(self, times: int) -> None:
-        """Answers to GETs end in the middle."""
+        """The next answers to GETs end in the middle."""
         self._method, self._left, self._cut = "GET", times, True
 
-    def fault_of(self, method: str, path: str) -> tuple[bool, int | None] | str | None:
+    def fault_of(self, method: str, path: str) -> Fault | str | None:
         with self._lock:
             self.seen.append((method, path))
             if method != self._method or not self._left:
                 return None
             self._left -= 1
             return "cut" if self._cut else self._fault
-
-    @property
-    def body(self) -> bytes:
-        return self._body
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no error."""

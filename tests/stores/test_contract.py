@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import pickle
 import random
 import threading
@@ -223,12 +224,16 @@ def test_a_name_is_taken_once(store: Storage) -> None:
         store.create("d/empty", b"")
 
 
+def _create(store: Storage, path: str, same: bool, racer: int) -> None:
+    store.create(path, b"x" if same else b"%d" % racer)
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_one_creates(store: Storage, same: bool) -> None:
     """Also where all write the same: then no content tells who was first."""
     assert store.capabilities.put_if_absent
     for number in range(5):
-        won = race(lambda racer, path=f"r/{number}": store.create(path, b"x" if same else b"%d" % racer))
+        won = race(functools.partial(_create, store, f"r/{number}", same))
         assert len(won) == 1
         assert same or store.read(f"r/{number}") == b"%d" % won[0]
 

@@ -62,6 +62,9 @@ def test_profile(minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "team"}))
     monkeypatch.setenv("AWS_PROFILE", "team")
     assert works(open_storage(path(), {"endpoint": minio.endpoint}))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)  # what is asked for goes before what lies about
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    assert works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "team"}))
     with pytest.raises(EnvironmentProblem, match="The profile nobody gives no credentials"):
         works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "nobody"}))
 

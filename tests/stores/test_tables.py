@@ -18,6 +18,7 @@ from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action
 from tests.crash.tables import SCHEMA, new_table, planned, write, write_batches
 from tests.local_session import LocalSession, install
+from tests.stores.faults import running_proxy
 from tests.stores.minio import BUCKET, Minio
 from tests.tables.metadata import switch_on
 
@@ -45,7 +46,7 @@ def _made(path: Path, kind: str, session: LocalSession) -> HudiTable:
         switch_on(table)
         table = HudiTable.open(str(path))
     write_batches(table, session)
-    table.execute_compaction(session, planned(table).instant)  # type: ignore[arg-type]
+    table.execute_compaction(session, planned(table).instant)
     write(table, session, 6, 9_500)
     return table
 
@@ -153,3 +154,21 @@ def test_no_table_there(minio: Minio) -> None:
         HudiTable.open(f"s3://{BUCKET}/nowhere", minio.options)
     with pytest.raises(InvalidInput, match="no such bucket"):
         HudiTable.open("s3://nobucket/nowhere", minio.options)
+
+
+def test_who_may_only_read_can_look(pair: Pair) -> None:
+    with running_proxy(pair.minio.port) as proxy:
+        proxy.refuse("PUT", 403, b"<Code>AccessDenied</Code>")
+        table = HudiTable.open(pair.bucket, {**pair.minio.options, "endpoint": proxy.endpoint})
+        assert repr(table.stats()) == repr(pair.on_disk().stats())
+        assert table.validate() == ()
+
+
+def test_marks_of_folders_are_no_files(pair: Pair) -> None:
+    """As hadoop-aws leaves them: empty objects whose names end with a slash."""
+    copy = pair.minio.upload(pair.disk, f"tables/{uuid.uuid4().hex}")
+    for folder in ("", "/.hoodie", "/.hoodie/.temp", "/new"):
+        pair.minio.arrow().create_dir(f"{copy.removeprefix('s3://')}{folder}")
+    table = HudiTable.open(copy, pair.minio.options)
+    assert repr(table.stats()) == repr(pair.on_disk().stats())
+    assert table.validate() == ()

@@ -47,6 +47,7 @@ def test_a_file_is_decoded_once() -> None:
         FileInfo("f", 4, inode=1, modified_ms=OLD),
         FileInfo("f", 3, inode=2, modified_ms=OLD),
         FileInfo("f", 3, inode=1, modified_ms=OLD + 1),
+        FileInfo("f", 3, inode=1, modified_ms=OLD, version="an ETag"),
     ],
 )
 def test_another_file_under_the_name_is_another_file(other: FileInfo) -> None:

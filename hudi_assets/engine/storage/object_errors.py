@@ -56,7 +56,7 @@ def _is_the_librarys(error: BaseException) -> bool:
 
 def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
     status, code = _status(text), _code(text)
-    if status == 416:
+    if status == 416 or "StartTooLarge" in text:
         return OSError(errno.ERANGE, "the file ends before that", uri)
     if code == "NoSuchBucket":
         return InvalidInput("There is no such bucket.", where=uri, hint="Correct the path or the endpoint.")

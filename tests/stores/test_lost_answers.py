@@ -1,0 +1,96 @@
+"""Answers that fail to come, without a server: what was done counts, and the library's words are not passed on."""
+
+from __future__ import annotations
+
+import obstore
+import pytest
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
+
+from hudi_assets.engine.errors import Conflict
+from tests.stores.memory import MemoryStorage
+from tests.stores.test_credentials import everything_said
+
+SECRET = "asecretthatnobodysees"
+LOST = f"Generic S3 error: HTTP error: {SECRET}"
+
+
+class Lossy:
+    """`obstore.put` whose first answers are errors. `done`: what they speak of was done all the same."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: BaseError, *, done: bool, times: int = 1) -> None:
+        self._put, self._error, self._done, self._left = obstore.put, error, done, times
+        monkeypatch.setattr(obstore, "put", self)
+
+    def __call__(self, *args: object, **options: object) -> object:
+        if not self._left:
+            return self._put(*args, **options)  # type: ignore[arg-type]
+        self._left -= 1
+        if self._done:
+            self._put(*args, **options)  # type: ignore[arg-type]
+        raise self._error
+
+
+# The library tries again by itself: then the store refuses the second try for the first one's sake.
+ERRORS = (GenericError(LOST), AlreadyExistsError(LOST))
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_was_created_is_not_refused(monkeypatch: pytest.MonkeyPatch, error: BaseError) -> None:
+    store = MemoryStorage()
+    Lossy(monkeypatch, error, done=True)
+    store.create("f", b"")
+    assert store.size("f") == 0
+    with pytest.raises(Conflict):
+        store.create("f", b"")
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_was_not_created_is_created(monkeypatch: pytest.MonkeyPatch, error: BaseError) -> None:
+    store = MemoryStorage()
+    Lossy(monkeypatch, error, done=False)
+    store.create("f", b"x")
+    assert store.read("f") == b"x"
+
+
+def test_what_was_changed_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStorage()
+    store.create("f", b"one")
+    for done in (True, False):
+        _, before = store.read_with_version("f")
+        Lossy(monkeypatch, GenericError(LOST), done=done)
+        after = store.replace_if("f", b"two", before)
+        assert store.read_with_version("f") == (b"two", after)
+        with pytest.raises(Conflict):
+            store.replace_if("f", b"three", before)
+
+
+def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStorage()
+    Lossy(monkeypatch, GenericError(LOST), done=False, times=10)
+    with pytest.raises(OSError, match="it is not known whether the store has written it") as unknown:
+        store.create("f", b"x")
+    assert SECRET not in everything_said(unknown.value)
+
+
+@pytest.mark.parametrize("status", [301, 400, 403, 404, 412, 416, 500])
+def test_the_librarys_words_go_nowhere(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    def fail(*args: object, **options: object) -> None:
+        try:
+            raise GenericError(f"another one: {SECRET}")
+        except GenericError:
+            raise GenericError(f"status code: {status} <Code>SlowDown</Code> {SECRET}")  # noqa: B904
+
+    store = MemoryStorage()
+    for name in ("get", "get_range", "head", "list_with_delimiter", "put", "copy", "delete"):
+        monkeypatch.setattr(obstore, name, fail)
+    for call in (
+        lambda: store.read("f"),
+        lambda: store.open("f"),
+        lambda: store.list_folder("d"),
+        lambda: store.size("f"),
+        lambda: store.replace("f", b"x"),
+        lambda: store.copy("f", "g"),
+    ):
+        with pytest.raises(OSError, match=r"SlowDown|ends before") as failed:
+            call()
+        assert SECRET not in everything_said(failed.value)
