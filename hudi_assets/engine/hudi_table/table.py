@@ -63,7 +63,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             partition_fields: The columns whose values name the partitions, in order. Default: no partitions.
             buckets: The number of file groups in each partition.
             table_version: 6, 8 or 9: Hudi's `hoodie.table.version`.
-            storage_options: For a storage that needs some. Local paths take none.
+            storage_options: Of a bucket, where no table can be made yet. Local paths take none.
             name: The table's name. Default: the last part of the path.
             event_time_unit: How a column of integers counts: "s", "ms" or "us". The table states it. Default: "ms",
                 and "s" for a column of 32 bits.
@@ -115,8 +115,8 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
         """Open a table, of this project's or of any other writer's.
 
         Args:
-            path: The table's base path: the folder that holds `.hoodie`.
-            storage_options: For a storage that needs some. Local paths take none.
+            path: The table's base path: the folder that holds `.hoodie`. In a bucket, `s3://BUCKET/PATH`.
+            storage_options: For a bucket: see `open_storage`. Local paths take none.
             settings: Keys `hoodie.…` and `hudi_assets.…`. They overlay the table's own for this process.
 
         Returns:
