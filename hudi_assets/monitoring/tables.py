@@ -55,7 +55,7 @@ def _of_file(file: Path, default: int | None, settings: Mapping[str, str]) -> li
         with file.open("rb") as opened:
             body = tomllib.load(opened)
     except FileNotFoundError:
-        raise InvalidInput("There is no such file of tables.", where=str(file)) from None
+        raise InvalidInput("There is no such file of tables.", where=str(file), hint=_HINT) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"The file of tables is no TOML: {error}.", where=str(file), hint=_HINT) from None
     tables = body.get("table")

@@ -25,5 +25,5 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, where: str)
             hint = f"It has {', '.join(schema.names)}."
             raise InvalidInput(f"The table has no column {name!r}.", where=where, hint=hint)
         if list(columns).count(name) > 1:
-            raise InvalidInput(f"Column {name!r} is asked for twice.", where=where)
+            raise InvalidInput(f"Column {name!r} is asked for twice.", where=where, hint="Name each column once.")
     return tuple(columns)

@@ -236,7 +236,11 @@ def incremental_tasks(
     low = parse_begin(begin, timezone)
     high = None if end is None else parse_instant(end, timezone, "end")
     if high is not None and low > high:
-        raise InvalidInput(f"The range begins at {low}, after its end, {high}.", where=state.storage.base)
+        raise InvalidInput(
+            f"The range begins at {low}, after its end, {high}.",
+            where=state.storage.base,
+            hint="Give a begin before the end.",
+        )
     since = _since_completion(state) if state.layout.ranges_by_completion else None
     late = _completed_after(state, low) if since is not None else ()
     reader = slice_reader(state, columns)

@@ -42,9 +42,13 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
             )
         text = unquote(urlparse(text).path)
     if options:
-        raise InvalidInput(f"A local table takes no storage options (got {', '.join(sorted(options))}).", where=text)
+        raise InvalidInput(
+            f"A local table takes no storage options (got {', '.join(sorted(options))}).",
+            where=text,
+            hint="Leave them out.",
+        )
     if not text.strip():
-        raise InvalidInput("The table's path is empty.")
+        raise InvalidInput("The table's path is empty.", hint="Give the table's base path.")
     return LocalStorage(os.path.abspath(text))
 
 

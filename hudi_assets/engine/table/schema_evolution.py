@@ -121,7 +121,9 @@ class _Change:
                 fields.append(entry)
                 continue
             if field is None and not child.nullable:
-                raise InvalidInput(f"Column {_path((*where, name))} is missing, and it may not be null.")
+                raise InvalidInput(
+                    f"Column {_path((*where, name))} is missing, and it may not be null.", hint="Give it in each row."
+                )
             kind = entry["type"] if field is None else self.type(entry["type"], child, field.type, full, (*where, name))
             fields.append(entry if kind is entry["type"] else {**entry, "type": kind})
         added = self._added(list(found.values()), [name for name, _ in node.children], full, where)
@@ -219,7 +221,9 @@ def _by_name(rows: Iterable[pa.Field], where: tuple[str, ...]) -> dict[str, pa.F
     found: dict[str, pa.Field] = {}
     for field in rows:
         if field.name in found:
-            raise InvalidInput(f"The rows have column {_path((*where, field.name))} twice.")
+            raise InvalidInput(
+                f"The rows have column {_path((*where, field.name))} twice.", hint="Name each column once."
+            )
         found[field.name] = field
     return found
 
@@ -235,9 +239,14 @@ def _check_names(names: Iterable[str], where: tuple[str, ...], known: Iterable[s
                 hint="Avro's names are of letters A to Z, digits and underscores, and begin with no digit.",
             )
         if name.startswith(_RESERVED) and not where:
-            raise InvalidInput(f"The table has no column {path!r}, and names with {_RESERVED} are taken.")
+            raise InvalidInput(
+                f"The table has no column {path!r}, and names with {_RESERVED} are taken.", hint="Give it another name."
+            )
         if name.lower() in seen:
-            raise InvalidInput(f"Columns {_path((*where, seen[name.lower()]))!r} and {path!r} have one name to Spark.")
+            raise InvalidInput(
+                f"Columns {_path((*where, seen[name.lower()]))!r} and {path!r} have one name to Spark.",
+                hint="Give one of them another name.",
+            )
         seen[name.lower()] = name
 
 
@@ -246,10 +255,14 @@ def _check_type(kind: pa.DataType, where: tuple[str, ...]) -> None:
     if pa.types.is_null(kind):
         raise InvalidInput(f"Column {_path(where)} has no type: all its values are null.", hint="Cast it to one.")
     if pa.types.is_time(kind) or pa.types.is_decimal256(kind) or kind == pa.uint64():
-        raise InvalidInput(f"Column {_path(where)} is {kind}, which Apache Hudi cannot read in Spark.")
+        raise InvalidInput(
+            f"Column {_path(where)} is {kind}, which Apache Hudi cannot read in Spark.", hint="Cast it to another type."
+        )
     if pa.types.is_struct(kind):
         if not kind.num_fields:
-            raise InvalidInput(f"Column {_path(where)} is a struct without fields, which Parquet cannot hold.")
+            raise InvalidInput(
+                f"Column {_path(where)} is a struct without fields, which Parquet cannot hold.", hint="Leave it out."
+            )
         _check_names([field.name for field in kind], where)
         for field in kind:
             _check_type(field.type, (*where, field.name))
