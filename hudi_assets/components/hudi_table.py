@@ -51,7 +51,7 @@ class SourceModel(Model, Resolvable):
         except (ImportError, AttributeError, ValueError) as error:
             raise ValueError(f"source.type: no class at {self.type!r}: {error}") from error
         if not isinstance(made, BatchSource):
-            raise TypeError(f"source.type: {self.type!r} has not got batches, rows and schema")
+            raise TypeError(f"source.type: {self.type!r} has no batches, rows and schema; a source needs all three")
         return made
 
 

@@ -46,7 +46,7 @@ class HudiTablesComponent(Component, Model, Resolvable):
         names = [one.name for one in self.components()]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"tables: {twice} comes twice")
+            raise ValueError(f"tables: {twice} comes twice; give each table a name of its own")
         return self
 
     def components(self) -> list[HudiTableComponent]:

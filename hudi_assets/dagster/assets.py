@@ -33,7 +33,7 @@ from dagster import (
 
 from hudi_assets.dagster import report
 from hudi_assets.dagster.told import told_metadata
-from hudi_assets.engine import CorruptTable, NoPlan, Plan
+from hudi_assets.engine import CorruptTable, NoPlan, Plan, duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,7 +169,10 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
     first, last = source.batches[0], source.batches[-1]
     hours, rest = divmod(first.end_ms - first.start_ms, _HOUR_MS)
     if rest or not hours or 24 % hours:
-        raise ValueError(f"a batch of {first.end_ms - first.start_ms} ms: whole hours that divide a day, please")
+        raise ValueError(
+            f"source: the batch {first.id} is a window of {duration(first.end_ms - first.start_ms)}; "
+            "give windows of 1, 2, 3, 4, 6, 8, 12 or 24 hours"
+        )
     partitions = TimeWindowPartitionsDefinition(
         start=datetime.fromtimestamp(first.start_ms / 1000, UTC),
         end=datetime.fromtimestamp(last.end_ms / 1000, UTC),
@@ -182,7 +185,10 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
     begins = first.end_ms > now or partitions.get_first_partition_key() == first.id
     ends = last.end_ms > now or partitions.get_last_partition_key() == last.id
     if not begins or not ends:
-        raise ValueError(f"the ids of the batches ({first.id} … {last.id}) are not the starts of their windows")
+        raise ValueError(
+            f"source: the ids of the batches ({first.id} … {last.id}) are not the starts of their windows; "
+            "name a batch as 2013-01-01T03:00:00Z, and leave no gaps"
+        )
     return partitions
 
 
