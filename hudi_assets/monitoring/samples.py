@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from hudi_assets.engine import PastCompaction, TableMetrics
-from hudi_assets.monitoring.watch import Seen, Watch
+from hudi_assets.monitoring.watch import LastLook, Watch
 
 LABELS = ("table", "path")
 
@@ -127,7 +127,7 @@ GAUGES: tuple[Gauge, ...] = (
     ),
 )
 # Of every look, also of one that failed.
-_OF_LOOKS: tuple[tuple[str, str, Callable[[Seen], float | None]], ...] = (
+_OF_LOOKS: tuple[tuple[str, str, Callable[[LastLook], float | None]], ...] = (
     ("hudi_assets_up", "1 if the last look at the table succeeded, 0 if not.", lambda s: float(s.metrics is not None)),
     ("hudi_assets_look_duration_seconds", "How long the last look at the table took.", lambda s: s.seconds),
     (
@@ -171,7 +171,7 @@ def registry_of(watch: Watch) -> CollectorRegistry:
     return registry
 
 
-def _family(name: str, words: str, values: list[tuple[Seen, float | None]]) -> Metric:
+def _family(name: str, words: str, values: list[tuple[LastLook, float | None]]) -> Metric:
     family = GaugeMetricFamily(name, words, labels=LABELS)
     for one, value in values:
         if value is not None:
@@ -179,5 +179,5 @@ def _family(name: str, words: str, values: list[tuple[Seen, float | None]]) -> M
     return family
 
 
-def _labels(one: Seen) -> list[str]:
+def _labels(one: LastLook) -> list[str]:
     return [one.name, one.table.path]

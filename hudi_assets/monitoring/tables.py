@@ -16,7 +16,7 @@ _HINT = 'Each table is [[table]] with path = "…", and slo = "6h" and settings 
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class Monitored:
     """A table to look at. `slo_ms`: how far its freshness may lag; None where nobody said."""
 
     path: str
@@ -26,11 +26,11 @@ class Watched:
 
 def watched_tables(
     paths: Sequence[str], file: Path | None, slo: str | None, settings: Mapping[str, str]
-) -> tuple[Watched, ...]:
+) -> tuple[Monitored, ...]:
     """Those of `paths` and of `file`, each once. `slo` and `settings` are for whichever states none of its own."""
     check_own_settings(settings, "--set")
     default = slo_ms(slo, "--slo")
-    found = {_place(path): Watched(_place(path), default, settings) for path in paths}
+    found = {_place(path): Monitored(_place(path), default, settings) for path in paths}
     for one in _of_file(file, default, settings) if file is not None else ():
         found[one.path] = one
     if not found:
@@ -50,7 +50,7 @@ def _place(path: str) -> str:
     return path if "://" in path else os.path.abspath(path)
 
 
-def _of_file(file: Path, default: int | None, settings: Mapping[str, str]) -> list[Watched]:
+def _of_file(file: Path, default: int | None, settings: Mapping[str, str]) -> list[Monitored]:
     try:
         with file.open("rb") as opened:
             body = tomllib.load(opened)
@@ -66,7 +66,7 @@ def _of_file(file: Path, default: int | None, settings: Mapping[str, str]) -> li
     return [_table(one, default, settings, f"{file}, table {number}") for number, one in enumerate(tables, 1)]
 
 
-def _table(values: dict[str, Any], default: int | None, settings: Mapping[str, str], where: str) -> Watched:
+def _table(values: dict[str, Any], default: int | None, settings: Mapping[str, str], where: str) -> Monitored:
     own = values.get("settings", {})
     wrong = next(iter(sorted(values.keys() - _KEYS)), None)
     if wrong is not None:
@@ -77,4 +77,4 @@ def _table(values: dict[str, Any], default: int | None, settings: Mapping[str, s
         raise InvalidInput("settings has texts alone.", where=where, hint=_HINT)
     check_own_settings(own, where)
     slo = slo_ms(values["slo"], where) if "slo" in values else default
-    return Watched(_place(values["path"]), slo, {**settings, **own})
+    return Monitored(_place(values["path"]), slo, {**settings, **own})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hudi_assets.engine import HudiTable, TableMetrics, problem_of
-from hudi_assets.monitoring.tables import Watched
+from hudi_assets.monitoring.tables import Monitored
 
 LOG = logging.getLogger("hudi_assets.metrics")
 # What is older than so many rounds is not shown: a look hangs.
@@ -16,13 +16,13 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LastLook:
     """The last look at a table. `metrics`: None where it failed. Times in seconds since 1970, `seconds` it took.
 
     `succeeded_at`: the last look that did not fail. `problem`: why this one did.
     """
 
-    table: Watched
+    table: Monitored
     name: str
     metrics: TableMetrics | None
     seconds: float
@@ -36,12 +36,12 @@ class Watch:
     """`interval`: seconds between two rounds; None where there is one alone."""
 
     def __init__(
-        self, tables: Sequence[Watched], interval: float | None = None, clock: Callable[[], float] = time.time
+        self, tables: Sequence[Monitored], interval: float | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._tables = tables
         self._interval = interval
         self._clock = clock
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, LastLook] = {}
         self._round_seconds = 0.0
 
     def look(self) -> None:
@@ -51,17 +51,17 @@ class Watch:
             self._seen[table.path] = self._look_at(table, self._seen.get(table.path))
         self._round_seconds = self._clock() - began
 
-    def seen(self) -> tuple[Seen, ...]:
+    def seen(self) -> tuple[LastLook, ...]:
         """The last look at each table; one that is too long ago counts as failed, so that no number stands still."""
         return tuple(self._if_recent(one) for one in list(self._seen.values()))
 
-    def _if_recent(self, one: Seen) -> Seen:
+    def _if_recent(self, one: LastLook) -> LastLook:
         if self._interval is None or one.metrics is None:
             return one
         most = _ROUNDS * (self._interval + self._round_seconds)
         return replace(one, metrics=None) if self._clock() - one.looked_at > most else one
 
-    def _look_at(self, table: Watched, last: Seen | None) -> Seen:
+    def _look_at(self, table: Monitored, last: LastLook | None) -> LastLook:
         began = self._clock()
         name = last.name if last else table.path.rstrip("/").rsplit("/", 1)[-1]
         metrics, problem = None, None
@@ -72,7 +72,7 @@ class Watch:
             problem = _in_words(error, table.path)
         now = self._clock()
         _log(table.path, name, problem, last.problem if last else None)
-        return Seen(
+        return LastLook(
             table=table,
             name=name,
             metrics=metrics,

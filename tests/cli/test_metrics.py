@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hudi_assets.cli import metrics as cli_metrics
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
-from hudi_assets.monitoring.tables import Watched, watched_tables
+from hudi_assets.monitoring.tables import Monitored, watched_tables
 from hudi_assets.monitoring.watch import Watch
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
 from tests.local_session import LocalSession
@@ -145,7 +145,7 @@ def test_a_table_that_is_not_there_stops_no_other_and_is_told_on_stderr(
 
 def test_the_numbers_of_a_table_that_breaks_vanish_and_come_back(table: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = str(table)
-    watch = Watch([Watched(path, 1000)])
+    watch = Watch([Monitored(path, 1000)])
     with caplog.at_level(logging.INFO, "hudi_assets.metrics"):
         watch.look()
         whole = told(watch)
@@ -181,7 +181,7 @@ def test_a_mistake_in_the_program_stops_no_other_table(
         return opened(path)
 
     monkeypatch.setattr(HudiTable, "open", open_table)
-    watch = Watch([Watched(str(tmp_path / "odd")), Watched(str(table))])
+    watch = Watch([Monitored(str(tmp_path / "odd")), Monitored(str(table))])
     watch.look()
     found = told(watch)
     assert found["hudi_assets_up", str(tmp_path / "odd")] == 0
@@ -191,7 +191,7 @@ def test_a_mistake_in_the_program_stops_no_other_table(
 
 def test_numbers_of_a_look_that_is_long_ago_vanish(table: Path) -> None:
     now = [1000.0]
-    watch = Watch([Watched(str(table))], interval=60, clock=lambda: now[0])
+    watch = Watch([Monitored(str(table))], interval=60, clock=lambda: now[0])
     watch.look()
     now[0] += 179
     assert told(watch)["hudi_assets_remaining_log_files", str(table)] == 4
@@ -212,9 +212,9 @@ def test_tables_come_from_a_file_each_with_its_own_slo(tmp_path: Path) -> None:
     )
     found = watched_tables(["/data/b", "/data/b/../c"], file, "6h", {})
     assert found == (
-        Watched("/data/b", 6 * HOUR, {}),
-        Watched("/data/c", 6 * HOUR, {}),
-        Watched("/data/a", 2 * HOUR, {"hoodie.payload.event.time.field": "ts"}),
+        Monitored("/data/b", 6 * HOUR, {}),
+        Monitored("/data/c", 6 * HOUR, {}),
+        Monitored("/data/a", 2 * HOUR, {"hoodie.payload.event.time.field": "ts"}),
     )
 
 
@@ -280,7 +280,7 @@ def test_a_folder_that_is_not_there_is_an_error_in_words(
 def test_a_file_that_cannot_be_written_for_a_while_ends_nothing(
     table: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    registry = registry_of(Watch([Watched(str(table))]))
+    registry = registry_of(Watch([Monitored(str(table))]))
     with caplog.at_level(logging.ERROR, "hudi_assets.metrics"):
         cli_metrics._put_out_or_log(registry, tmp_path / "none" / "hudi.prom")
     assert "cannot be written: No such file or directory" in caplog.text
