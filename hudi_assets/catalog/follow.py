@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, notes_of
-from hudi_assets.catalog.publication import VIEW_DIGEST, what_differs
+from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, note_only_view, notes_of
+from hudi_assets.catalog.publication import VIEW_DIGEST, Current, what_differs
 from hudi_assets.catalog.publishing import Form
 from hudi_assets.engine import (
     Conflict,
@@ -21,7 +21,6 @@ from hudi_assets.engine import (
     HudiAssetsError,
     HudiTable,
     InvalidInput,
-    Look,
     UnsupportedTable,
 )
 
@@ -43,7 +42,7 @@ _APART = "the snapshot view is of another publication than the read-optimized on
 NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
 
-def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> Followed:
+def follow(seen: Current, table: HudiTable, place: Place, *, step_ms: int = 0) -> Followed:
     """Publish at once where the published state differs from what `seen` says. Raises nothing of the catalog's.
 
     Of a freshness that has only moved on, less than `step_ms` is no difference.
@@ -62,7 +61,8 @@ def follow(seen: Look, table: HudiTable, place: Place, *, step_ms: int = 0) -> F
 def before_clean(table: HudiTable) -> None:
     """Make every view true that names files of the table: a clean then deletes none that a view still names.
 
-    Only files matter here, so no event time is asked for. Raises `Conflict` where that cannot be done now.
+    `HudiTable.clean` refuses where a note says otherwise, under the table's lock. Only files matter here, so no event
+    time is asked for. Raises `Conflict` where that cannot be done now.
     """
     for note in notes_of(table):
         names = note.place.names
@@ -72,8 +72,10 @@ def before_clean(table: HudiTable) -> None:
             found = _found(note, table)
             if found is None:
                 forget(table, note)
-            elif found.properties.get(VIEW_DIGEST) != table.view_digest():
+            elif found.properties.get(VIEW_DIGEST) != (digest := table.view_digest()):
                 note.place.publish(_read_as(table, found, note.settings))
+            else:
+                note_only_view(table, note.file, digest)  # it may be an earlier day's note
         except (EnvironmentProblem, InvalidInput, UnsupportedTable) as problem:
             asked = isinstance(problem, EnvironmentProblem)
             raise Conflict(

@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,15 +22,21 @@ from urllib.parse import urlsplit
 
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.metastore import Metastore, MetastoreError
-from hudi_assets.catalog.publication import PATH, PUBLICATION
+from hudi_assets.catalog.publication import PATH, PUBLICATION, VIEW_DIGEST
 from hudi_assets.catalog.publishing import Form, Names, publish
-from hudi_assets.engine import EnvironmentProblem, HudiAssetsError, HudiTable, open_storage
+from hudi_assets.engine import (
+    NOTED_DIGESTS,
+    PUBLISHED_NOTES,
+    EnvironmentProblem,
+    HudiAssetsError,
+    HudiTable,
+    open_storage,
+)
 from hudi_assets.home import home
 
 METASTORE = "HUDI_ASSETS_METASTORE"
 DATABASE = "HUDI_ASSETS_DATABASE"
 _HOME = "home:"
-_NOTES = ".hoodie/.aux/hudi_assets/published"
 # For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
 _QUICK_MS = 5_000
 _LOOPBACK = ("localhost", "127.", "::1")
@@ -114,7 +120,10 @@ class Place:
         """Publish the table here, and note it with the table, first: a crash in between leaves no view unprotected."""
         address = self.address()
         _note(table, self, address)
-        return publish(address, table, self.names)
+        file = _file_of(self)
+        properties = publish(address, table, self.names, lambda read: _note_view(table, file, read.view_digest))
+        note_only_view(table, file, properties[VIEW_DIGEST])
+        return properties
 
     @property
     def home_directory(self) -> Path | None:
@@ -156,18 +165,37 @@ class Note:
 def notes_of(table: HudiTable) -> Iterator[Note]:
     """Where the table was published, as it notes itself."""
     storage = open_storage(table.path)
-    for file in storage.list_files(_NOTES):
+    for file in storage.list_files(PUBLISHED_NOTES):
         with suppress(ValueError, KeyError, TypeError):
-            said = json.loads(storage.read(f"{_NOTES}/{file.name}"))
+            said = json.loads(storage.read(f"{PUBLISHED_NOTES}/{file.name}"))
             names = said["names"]
             place = Place(said["metastore"], Names(names["database"], names["ro"], names["rt"], Form(names["form"])))
             more = {key: said.get(key) for key in ("settings", "machine", "host")}
-            yield Note(f"{_NOTES}/{file.name}", place, **more)
+            yield Note(f"{PUBLISHED_NOTES}/{file.name}", place, **more)
 
 
 def forget(table: HudiTable, note: Note) -> None:
     """The table does not stand there any more."""
     open_storage(table.path).delete(note.file)
+
+
+def note_only_view(table: HudiTable, file: str, digest: str) -> None:
+    """Into a note: the view that stands there has this digest, and no other one can."""
+    _note_views(table, file, lambda _: [digest])
+
+
+def _note_view(table: HudiTable, file: str, digest: str) -> None:
+    """Into a note: a view with this digest may stand there too, from now on. Where nobody knew which, nobody does."""
+    _note_views(table, file, lambda before: None if before is None else sorted({*before, digest}))
+
+
+def _note_views(table: HudiTable, file: str, noted: Callable[[list[str] | None], list[str] | None]) -> None:
+    storage = open_storage(table.path)
+    with suppress(HudiAssetsError, OSError, ValueError, TypeError, AttributeError):
+        said = json.loads(storage.read(file))
+        before = said.get(NOTED_DIGESTS)
+        if (now := noted(before)) != before:
+            storage.replace(file, json.dumps({**said, NOTED_DIGESTS: now}, sort_keys=True).encode())
 
 
 def is_same_table(published: str, path: str) -> bool | None:
@@ -195,8 +223,10 @@ def _note(table: HudiTable, place: Place, address: str) -> None:
     file = _file_of(place)
     if storage.exists(file):
         with suppress(HudiAssetsError, OSError, ValueError, AttributeError):
-            if json.loads(storage.read(file)).items() >= said.items():
+            before = json.loads(storage.read(file))
+            if before.items() >= said.items():
                 return
+            said[NOTED_DIGESTS] = before.get(NOTED_DIGESTS)
     else:
         with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:
             metastore.entry(place.names.database, place.names.ro)
@@ -220,7 +250,7 @@ def _file_of(place: Place) -> str:
 
 
 def _file(words: Mapping[str, Any]) -> str:
-    return f"{_NOTES}/{hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]}.json"
+    return f"{PUBLISHED_NOTES}/{hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]}.json"
 
 
 def _id_file(home_directory: Path) -> Path:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from typing import Protocol
 
-from hudi_assets.engine import Freshness, Look, Publication, iso
+from hudi_assets.engine import Freshness, Publication, iso
 
 PREFIX = "hudi_assets."
 PATH = "hudi_assets.path"
@@ -18,6 +19,16 @@ _FRESHNESS_MS = "hudi_assets.freshness_ms"
 _INSTANT = "hudi_assets.instant"
 REASON = "hudi_assets.reason"
 _SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)
+
+
+class Current(Protocol):
+    """What decides whether a publication is still true: a `Look`, or less of a table that cannot be planned."""
+
+    @property
+    def freshness(self) -> Freshness: ...
+
+    @property
+    def view_digest(self) -> str: ...
 
 
 def properties_of(publication: Publication) -> dict[str, str]:
@@ -48,7 +59,7 @@ def replaced(old: Mapping[str, str], properties: Mapping[str, str]) -> dict[str,
     return {key: value for key, value in old.items() if not key.startswith(PREFIX)} | dict(properties)
 
 
-def what_differs(published: Mapping[str, str], seen: Look, *, files: bool, step_ms: int = 0) -> str | None:
+def what_differs(published: Mapping[str, str], seen: Current, *, files: bool, step_ms: int = 0) -> str | None:
     """Why the published properties are no longer true, in words; None where they are.
 
     `files`: the view names files, so it matters which. A freshness that has moved on by less than `step_ms` is none.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,29 +42,37 @@ class Names:
     form: Form = Form.VIEWS
 
 
-def publish(uri: str, table: HudiTable, names: Names) -> dict[str, str]:
+def publish(
+    uri: str, table: HudiTable, names: Names, on_read: Callable[[Publication], None] | None = None
+) -> dict[str, str]:
     """Publish the table as it stands, and return the properties that were set.
+
+    `on_read` is told what is about to be published, before anything is changed.
 
     Raises `InvalidInput` where a name is taken by something else, or synced tables are not there; `Conflict` where
     others publish all the time; `EnvironmentProblem` where the metastore does not answer.
     """
     publish_once = _publish_views if names.form is Form.VIEWS else _publish_synced
+    told = on_read or (lambda _: None)
     for attempt in range(_ATTEMPTS):
         try:
             with hive.connect(uri) as metastore:
-                return publish_once(metastore, table, names)
+                return publish_once(metastore, table, names, told)
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def _publish_views(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
+def _publish_views(
+    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None]
+) -> dict[str, str]:
     """The read-optimized view first: it is the one that the promise is about."""
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
     source = _own_source(metastore, names, table.path)
     read = table.publication()
+    on_read(read)
     properties = properties_of(read)
     query = read_optimized_text(read.schema, read.groups)
     _put(metastore, names, names.ro, ro, read, query, properties)
@@ -73,7 +81,9 @@ def _publish_views(metastore: Connection, table: HudiTable, names: Names) -> dic
     return properties
 
 
-def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> dict[str, str]:
+def _publish_synced(
+    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None]
+) -> dict[str, str]:
     """Parameters alone: columns, partitions and location are Hive sync's.
 
     Reading the table takes a while, in which Hive sync may alter the entry. So the entry is read again right before
@@ -82,7 +92,9 @@ def _publish_synced(metastore: Connection, table: HudiTable, names: Names) -> di
     before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
     if all(entry is None for entry in before.values()):
         raise no_synced_table(names)
-    properties = properties_of(table.publication())
+    read = table.publication()
+    on_read(read)
+    properties = properties_of(read)
     for name, old in before.items():
         entry = None if old is None else _synced_table(metastore, names, name, table.path)
         if old is None or entry is None:

@@ -55,7 +55,7 @@ def clean(
     table = open_table(path, writers=writers)
     if not dry_run and not unasked:
         before_clean(table)
-    done = table.clean(policy=policy and policy.value, retained=retained, dry_run=dry_run)
+    done = table.clean(policy=policy and policy.value, retained=retained, dry_run=dry_run, unasked=unasked)
     if isinstance(done, NothingToDo):
         nothing_to_do(done.reason, as_json)
     if as_json:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from dagster import AssetMaterialization
 
 from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
+from hudi_assets.catalog.publication import Current
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets, Tick
 from hudi_assets.dagster.told import told_metadata
-from hudi_assets.engine import Look
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable
 
 
-def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Look) -> Followed:
+def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Current) -> Followed:
     """Publish what differs. A freshness that only moves on is published at the pace of reports."""
     place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
     if place is None:
@@ -31,11 +31,13 @@ def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Look
     return followed
 
 
-def publications(context: Tick, table: TableAssets, seen: Look, followed: Followed) -> list[AssetMaterialization]:
+def publications(
+    context: Tick, table: TableAssets, seen: Current, now_ms: int, followed: Followed
+) -> list[AssetMaterialization]:
     """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
     if followed.properties is None:
         return []
     key = table.key("freshness")
     told = told_metadata(context.instance, key, followed.properties)
-    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | told | {"reason": followed.why}
+    metadata = report.promise_metadata(seen.freshness, now_ms) | told | {"reason": followed.why}
     return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]

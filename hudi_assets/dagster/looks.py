@@ -31,7 +31,7 @@ from hudi_assets.dagster.checks import (
     unreadable_result,
 )
 from hudi_assets.dagster.known import Known, RunlessEvent
-from hudi_assets.engine import HudiAssetsError, Look, iso
+from hudi_assets.engine import Freshness, HudiAssetsError, Look, iso
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable, Stats
@@ -43,12 +43,20 @@ _DATA_VERSION_TAG: Final = "dagster/data_version"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one tick saw. `look` is None, and `problem` says why, where what is due cannot be told."""
+    """What one tick saw. `look` is None, and `problem` says why, where what is due cannot be told.
+
+    What is published can be compared all the same, so the view's digest is here too.
+    """
 
     stats: "Stats"
     now_ms: int
     look: Look | None
+    view_digest: str
     problem: HudiAssetsError | None = None
+
+    @property
+    def freshness(self) -> Freshness:
+        return self.stats.freshness
 
     @property
     def pending(self) -> str | None:
@@ -62,8 +70,8 @@ def see(hudi: "HudiTable") -> Seen:
         look = hudi.look()
     except HudiAssetsError as problem:
         stats = hudi.stats()
-        return Seen(stats, stats.freshness.computed_at, None, problem)
-    return Seen(look.stats, look.now_ms, look)
+        return Seen(stats, stats.freshness.computed_at, None, hudi.view_digest(), problem)
+    return Seen(look.stats, look.now_ms, look, look.view_digest)
 
 
 @dataclass(frozen=True, slots=True)

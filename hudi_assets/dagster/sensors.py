@@ -239,7 +239,7 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
     decision = None if seen.look is None or running else _decide_for(hudi, seen.look, known, table)
-    stands = seen.look is not None and _follow(context, table, hudi, seen.look, says)
+    stands = _follow(context, table, hudi, seen, says)
     if running is not None:
         why = f"Run {running} is at work on {table.name}."
     elif decision is not None:
@@ -270,18 +270,18 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     )
 
 
-def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", look: Look, says: dict[str, str]) -> bool:
+def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, says: dict[str, str]) -> bool:
     """Whether the catalog says now what is true. What is wrong with a catalog keeps no compaction from being asked for.
 
     What was published is reported at once: a tick that takes too long loses its events, and readers were told.
     """
     try:
-        followed = follow_look(context, table, hudi, look)
+        followed = follow_look(context, table, hudi, seen)
     except Exception as problem:
         context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
         says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
         return False
-    report_now(known_of(context.instance), publications(context, table, look, followed))
+    report_now(known_of(context.instance), publications(context, table, seen, seen.now_ms, followed))
     return followed.stands
 
 

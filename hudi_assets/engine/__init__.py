@@ -67,6 +67,7 @@ from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.engine.table.files.published import NOTED_DIGESTS, PUBLISHED_NOTES
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import (
     AUTO,
@@ -89,6 +90,8 @@ __all__ = [
     "EVENT_TIME_UNIT",
     "EXECUTOR",
     "HUDI",
+    "NOTED_DIGESTS",
+    "PUBLISHED_NOTES",
     "WRITERS",
     "ArchiveResult",
     "CarryOver",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
-from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
 from hudi_assets.engine.event_time.freshness import compute_freshness
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
@@ -87,16 +85,6 @@ def stats_of(state: TableState) -> Stats:
         inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
         orphans=Orphans(state).paths,
     )
-
-
-def view_digest(state: TableState) -> str:
-    """Differs where the read-optimized view has other files or columns; empty where nobody knows the columns."""
-    try:
-        columns = state.schema
-    except CorruptTable:
-        return ""
-    lines = [str(columns.remove_metadata()), *sorted(base.path for base in state.view.base_files)]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def log_bars(state: TableState, plan: Plan | None) -> tuple[LogBar, ...]:

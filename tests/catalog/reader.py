@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,8 +14,8 @@ _PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
 
-uri, folder = sys.argv[1:]
-spark = (
+uri, folder, settings = sys.argv[1:]
+builder = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
     .config("spark.ui.showConsoleProgress", "false")
@@ -25,8 +26,10 @@ spark = (
     .config("spark.local.dir", folder + "/local")
     .config("spark.driver.memory", "512m")
     .config("spark.python.unix.domain.socket.enabled", "true")
-    .getOrCreate()
 )
+for key, value in json.loads(settings).items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 for line in sys.stdin:
     try:
@@ -42,13 +45,15 @@ class ReaderError(RuntimeError):
 
 
 class Reader:
-    """Asks one Spark; `python` chooses the environment, and so the Spark."""
+    """Asks one Spark; `python` chooses the environment, and so the Spark. `settings`: of the session."""
 
-    def __init__(self, uri: str, folder: Path, python: str = sys.executable) -> None:
+    def __init__(
+        self, uri: str, folder: Path, python: str = sys.executable, settings: Mapping[str, str] | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = (folder / "log").open("wb")
         self._process = subprocess.Popen(
-            [python, "-c", _PROGRAM, uri, str(folder)],
+            [python, "-c", _PROGRAM, uri, str(folder), json.dumps(dict(settings or {}))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

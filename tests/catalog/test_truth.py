@@ -7,60 +7,37 @@ the engine reads. A step is one of ours by the command line, a run of Dagster's,
 from __future__ import annotations
 
 import random
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dagster import DagsterInstance
 
-from hudi_assets import cli
-from hudi_assets.catalog.places import Place
-from hudi_assets.catalog.publication import VIEW_DIGEST
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.components.hudi_table import SensorModel
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput
+from hudi_assets.engine import Conflict, InvalidInput
 from hudi_assets.engine.timeline.instants import WRITES
 from hudi_assets.resources import Catalog
 from tests.catalog.conftest import Served
 from tests.catalog.reader import Reader
 from tests.catalog.tables import HOUR, make_table, row, write
+from tests.catalog.world import World
 from tests.dagster.conftest import InProcess, Platform
 from tests.dagster.ticking import Sensor
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
-_GLOB = re.compile(r"FROM parquet\.`([^`]*)`")
-
-
-def named_files(text: str) -> Iterator[str]:
-    """The paths in a view's text; those of these tables have no special characters."""
-    for pattern in _GLOB.findall(text):
-        start, _, rest = pattern.partition("{")
-        yield from [start + one for one in rest.rstrip("}").split(",")] if rest else [start]
 
 
 @dataclass
-class World:
-    """One table, and everybody who is at work on it."""
+class Life(World):
+    """Everybody but Hudi is at work on the table."""
 
-    chance: random.Random
-    served: Served
-    platform: Platform
-    sensor: Sensor
-    session: LocalSession
-    name: str
-    version: int
     hour: int = 3
-    done: list[str] = field(default_factory=list)
-
-    @property
-    def table(self) -> HudiTable:
-        return self.platform.table_with_settings()
 
     def upsert(self) -> None:
         self.hour += self.chance.randint(0, 3)
@@ -81,28 +58,20 @@ class World:
     def compact_in_part(self) -> None:
         self.table.compact(self.session, threshold=self.chance.randint(1, self.hour) * HOUR)
 
-    def run_of_dagster(self) -> None:
-        self.platform.run("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
-
     def clean_as_others_do(self) -> None:
         """As Hudi's cleaner: it asks no catalog."""
-        self.table.clean(retained=1)
+        self.table.clean(retained=1, unasked=True)
 
     def roll_back(self) -> None:
         """The newest write or compaction, by somebody who asks no catalog."""
         newest = self.table.state().timeline.completed(*WRITES)[-1]
         self.table.rollback(newest.timestamp)
 
-    def command(self, *arguments: str) -> None:
-        sys.argv = ["hudi-assets", arguments[0], self.table.path, *arguments[1:]]
-        with pytest.raises(SystemExit):
-            cli.main()
-
     def clean(self) -> None:
         self.command("clean", "--retained", "1")
 
     def publish(self) -> None:
-        self.command("publish", "--metastore", self.served.uri, "--ro", f"{self.name}_ro", "--rt", f"{self.name}_rt")
+        self.command("publish", "--metastore", self.uri, "--ro", self.names.ro, "--rt", self.names.rt)
 
     def step(self) -> None:
         steps: list[Any] = [self.upsert] * 5 + [self.late] * 2 + [self.compact_elsewhere] * 3 + [self.compact_in_part]
@@ -112,56 +81,13 @@ class World:
         with suppress(InvalidInput, Conflict):  # nothing to roll back, or something builds on it
             chosen()
 
-    def look(self) -> None:
-        """A tick; what it asks for is done."""
-        self.sensor.tick()
-        for request in self.sensor.last.run_requests or ():
-            keys = [key.path[-1] for key in request.asset_selection or ()]
-            self.platform.run(*(keys or ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")))
-
-    def check(self) -> None:
-        table, found = self.table, self.entry
-        promise = table.freshness()
-        said = found["hudi_assets.freshness_ms"]
-        if promise.freshness is None or said == "null":
-            assert promise.freshness is None, self.done
-            assert said == "null", self.done
-        else:  # one that has moved on by less than the pace of reports, 1 s, may wait
-            assert 0 <= promise.freshness - int(said) < 1000, self.done
-        wanted = {
-            "hudi_assets.threshold_ms": "null" if promise.threshold is None else str(promise.threshold),
-            "hudi_assets.instant": promise.instant or "null",
-            VIEW_DIGEST: table.publication().view_digest,
-        }
-        assert wanted == {key: found.get(key) for key in wanted}, self.done
-        assert sorted(named_files(self.text)) == sorted(table.read_optimized_files()), self.done
-
-    @property
-    def names(self) -> Names:
-        return Names("default", f"{self.name}_ro", f"{self.name}_rt")
-
-    @property
-    def entry(self) -> dict[str, str]:
-        found = Place(self.served.uri, self.names).found()
-        assert found is not None
-        return dict(found.properties)
-
-    @property
-    def text(self) -> str:
-        from hudi_assets.catalog import hive
-
-        with hive.connect(self.served.uri) as metastore:
-            found = metastore.entry("default", f"{self.name}_ro")
-        assert found is not None
-        return found.text or ""
-
     def read(self, reader: Reader) -> None:
-        theirs = sorted((r["id"], r["at"]) for r in reader.rows(f"SELECT id, at FROM {self.name}_ro"))
+        theirs = sorted((r["id"], r["at"]) for r in reader.rows(f"SELECT id, at FROM {self.names.ro}"))
         ours = sorted((r["id"], r["at"]) for r in self.table.read_optimized(self.session).rows())
         assert theirs == ours, self.done
 
 
-def live(world: World, reader: Reader, steps: int, read_every: int) -> None:
+def live(world: Life, reader: Reader, steps: int, read_every: int) -> None:
     world.upsert()
     world.compact_elsewhere()
     world.publish()
@@ -182,7 +108,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dagste
         yield made
 
 
-def world_of(seed: int, version: int, tmp_path: Path, served: Served, instance: DagsterInstance) -> World:
+def world_of(seed: int, version: int, tmp_path: Path, served: Served, instance: DagsterInstance) -> Life:
     name = f"truth_{version}_{seed}"
     path = tmp_path / name
     make_table(path, clock="commit", table_version=version)
@@ -197,7 +123,8 @@ def world_of(seed: int, version: int, tmp_path: Path, served: Served, instance: 
         "settings": {"hoodie.clean.automatic": "true", "hoodie.cleaner.commits.retained": "1"},
     }
     platform = Platform(tmp_path, InProcess(), instance, attributes, Catalog(uri=served.uri))
-    return World(random.Random(seed), served, platform, Sensor(platform), LocalSession(), name, version)
+    names = Names("default", f"{name}_ro", f"{name}_rt")
+    return Life(random.Random(seed), served.uri, platform, Sensor(platform), LocalSession(), names)
 
 
 @pytest.mark.parametrize("version", [6, 9])

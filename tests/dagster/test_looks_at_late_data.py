@@ -14,7 +14,7 @@ from hudi_assets.catalog.publication import properties_of
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.dagster import late
 from hudi_assets.dagster.told import PROMISED
-from hudi_assets.engine import HudiTable, iso
+from hudi_assets.engine import HudiTable, InvalidInput, iso
 from tests.dagster.conftest import FileCatalog, Platform, checks
 from tests.dagster.small_source import ms
 from tests.dagster.test_looks import Clock
@@ -174,3 +174,17 @@ def test_ingestion_by_its_own_job_is_no_maintenance(sensor: Sensor) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
+
+
+def test_what_is_published_of_a_table_that_is_refused_follows_it_too(
+    sensor: Sensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late_data(sensor)
+
+    def refuse(_: HudiTable) -> None:
+        raise InvalidInput("say who writes")
+
+    monkeypatch.setattr(HudiTable, "look", refuse)
+    with pytest.raises(InvalidInput, match="say who writes"):
+        sensor.tick()
+    assert says(sensor) == iso(ms(2) - 1)

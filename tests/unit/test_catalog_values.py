@@ -110,4 +110,4 @@ def _promise(freshness: int | None, threshold: int | None = 5, instant: str = "2
 )
 def test_when_the_published_state_is_no_longer_true(seen: Freshness, digest: str, files: bool, why: str | None) -> None:
     published = properties_of(Publication("/t", _promise(1000), 7, _SCHEMA, (), "d"))
-    assert what_differs(published, _Look(seen, digest), files=files) == why  # type: ignore[arg-type]
+    assert what_differs(published, _Look(seen, digest), files=files) == why

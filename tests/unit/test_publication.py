@@ -31,7 +31,7 @@ def read(freshness: int | None, reason: str | None = None) -> Publication:
 )
 def test_another_reason_is_published(reason: str, why: str | None) -> None:
     published = properties_of(read(None, "a is gone"))
-    assert what_differs(published, read(None, reason), files=True) == why  # type: ignore[arg-type]
+    assert what_differs(published, read(None, reason), files=True) == why
 
 
 @dataclass
@@ -62,8 +62,8 @@ def test_the_promise_that_is_remembered_is_the_published_one() -> None:
     instance = SimpleNamespace(get_latest_materialization_event=lambda key: None)
     context = SimpleNamespace(instance=instance)
     table = SimpleNamespace(key=lambda name: AssetKey(name))
-    seen = SimpleNamespace(freshness=promise(1000, instant="20240201000000000"), now_ms=9000)
+    seen = SimpleNamespace(freshness=promise(1000, instant="20240201000000000"))
     followed = Followed(True, "why", properties_of(read(2000)))
-    (event,) = publications(context, table, seen, followed)  # type: ignore[arg-type]
+    (event,) = publications(context, table, seen, 9000, followed)  # type: ignore[arg-type]
     assert event.metadata[PROMISED].value == "1970-01-01T00:00:02Z"
     assert event.metadata["last_compaction"].value == "20240301000000000"

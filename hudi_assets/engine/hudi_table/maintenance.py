@@ -22,7 +22,8 @@ from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.interface import Frame, Session
-from hudi_assets.engine.status import stats_of, view_digest
+from hudi_assets.engine.status import stats_of
+from hudi_assets.engine.table.files.published import view_digest
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
 from hudi_assets.engine.transaction.leftovers import leftovers
@@ -303,7 +304,12 @@ class Maintenance(OpenedTable):
     # -- housekeeping -----------------------------------------------------------------------------
 
     def clean(
-        self, *, policy: str | None = None, retained: int | None = None, dry_run: bool = False
+        self,
+        *,
+        policy: str | None = None,
+        retained: int | None = None,
+        dry_run: bool = False,
+        unasked: bool = False,
     ) -> CleanResult | NothingToDo:
         """Delete the file slices that no retained view reads; finish a clean that a crash left.
 
@@ -312,16 +318,18 @@ class Maintenance(OpenedTable):
                 (hoodie.cleaner.policy).
             retained: How many commits, file versions or hours the policy retains, 1 or more. Default: the table's own.
             dry_run: Delete nothing, and show what would be deleted.
+            unasked: Clean also where a published view may name what is deleted.
 
         Returns:
             The files that were deleted and their bytes, or why there is nothing to do.
 
         Raises:
             InvalidInput: There is no such policy, or nothing says how other engines write the table.
-            Conflict: Another process holds the table.
+            Conflict: A view that is published of the table may name files of before: publish it anew first. Or
+                another process holds the table.
             CorruptTable: A file of the table is missing: an older slice may hold the last copy of its rows.
         """
-        return self._cleaner().clean(policy=policy, retained=retained, dry_run=dry_run)
+        return self._cleaner().clean(policy=policy, retained=retained, dry_run=dry_run, unasked=unasked)
 
     def savepoint(self, instant: str | None = None, *, comment: str = "", user: str = "") -> str:
         """Protect the table as of a completed write from every cleaner, Hudi's too.

@@ -29,6 +29,7 @@ from hudi_assets.engine.past.compactions import metrics_of, past_compactions
 from hudi_assets.engine.past.freshness import past_freshness
 from hudi_assets.engine.profile.profile import profile_of
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
+from hudi_assets.engine.table.files.published import view_digest
 from hudi_assets.engine.timeline.instants import instant_ms
 
 
@@ -116,12 +117,12 @@ class Reports(OpenedTable):
             instant_ms=None if promise.instant is None else self.instant_ms(promise.instant),
             schema=state.schema,
             groups=tuple((tuple(files), columns) for files, columns in base_file_groups(state)),
-            view_digest=look.view_digest(state),
+            view_digest=view_digest(state),
         )
 
     def view_digest(self) -> str:
         """Differs where the read-optimized view has other files or columns. Asks for no event time."""
-        return look.view_digest(self._readable())
+        return view_digest(self._readable())
 
     def log_bars(self, plan: Plan | None = None) -> tuple[LogBar, ...]:
         """The remaining log files with their ranges of event times, epoch ms.

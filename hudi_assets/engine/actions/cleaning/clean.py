@@ -10,6 +10,7 @@ from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.model.cleans import CleanPlan
 from hudi_assets.engine.table.files.cleaned import inventory
 from hudi_assets.engine.table.files.missing import refuse_missing
+from hudi_assets.engine.table.files.published import refuse_outdated_views
 from hudi_assets.engine.table.files.strays import remove_strays
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.clean_metadata import PublishedClean, clean_extra, encode_clean_plan
@@ -24,10 +25,13 @@ class Cleaner:
 
     table: OpenTable
 
-    def clean(self, *, policy: str | None, retained: int | None, dry_run: bool) -> CleanResult | NothingToDo:
+    def clean(
+        self, *, policy: str | None, retained: int | None, dry_run: bool, unasked: bool
+    ) -> CleanResult | NothingToDo:
         """Plan, publish and execute one clean; first finish one that a crash left.
 
-        `policy` and `retained` overrule the table's settings. A dry run writes and deletes nothing.
+        `policy` and `retained` overrule the table's settings. A dry run writes and deletes nothing. `unasked`: also
+        where a published view may name what is deleted.
         """
         keep = retention(self.table.config.properties, policy, retained, self.table.path)
         if dry_run:
@@ -41,6 +45,8 @@ class Cleaner:
             plan = self._plan(state, keep)
             if isinstance(plan, NothingToDo):
                 return finished[-1] if finished else plan
+            if not unasked:
+                refuse_outdated_views(state)
             tx.check()
             return execute_clean(self.table, state, self._publish(state, plan))
 

@@ -1,0 +1,59 @@
+"""What the table notes of the views that are published of it: which base files they may name, by digests.
+
+Whoever publishes keeps the notes, a file for each place. A cleaner asks them, as it knows no catalog.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.storage.interface import SCRATCH
+from hudi_assets.engine.table.state import TableState
+
+# Notes of places, and in one the digests of the views that may stand there. Without them nobody knows.
+PUBLISHED_NOTES = f"{SCRATCH}/published"
+NOTED_DIGESTS = "view_digests"
+# The form of a place whose view names files; readers of the other one list the table's folders.
+VIEWS = "views"
+
+
+def view_digest(state: TableState) -> str:
+    """Differs where the read-optimized view has other files or columns; empty where nobody knows the columns."""
+    try:
+        columns = state.schema
+    except CorruptTable:
+        return ""
+    lines = [str(columns.remove_metadata()), *sorted(base.path for base in state.view.base_files)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def refuse_outdated_views(state: TableState) -> None:
+    """A clean never deletes the newest slice of a file group: so a view that names those alone loses nothing.
+
+    Raises `Conflict` where a published view may name others.
+    """
+    for view, note in _outdated_views(state):
+        raise Conflict(
+            f"The published view {view} may name files that a clean would delete.",
+            where=state.storage.uri(note),
+            hint="Publish it anew first: hudi-assets publish, or clean by hudi-assets clean, which does. "
+            "If that catalog is gone for good, delete this note. Or clean with unasked=True, whatever it says.",
+        )
+
+
+def _outdated_views(state: TableState) -> Iterator[tuple[str, str]]:
+    """Each with the file that notes it. A note that nobody can read is none."""
+    now: str | None = None
+    for file in state.storage.list_files(PUBLISHED_NOTES):
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            note = f"{PUBLISHED_NOTES}/{file.name}"
+            said = json.loads(state.storage.read(note))
+            names = said["names"]
+            view = f"{names['database']}.{names['ro']} in {said['metastore']}"
+            now = view_digest(state) if now is None else now
+            if names["form"] == VIEWS and said.get(NOTED_DIGESTS) != [now]:
+                yield view, note

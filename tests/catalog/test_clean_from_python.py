@@ -1,0 +1,105 @@
+"""`HudiTable.clean` asks no catalog: the table's own notes say whether a published view may name what it would delete.
+
+The metastore is one in memory; the tables are real.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hudi_assets.catalog.follow import before_clean
+from hudi_assets.catalog.places import Place
+from hudi_assets.catalog.publishing import Form, Names
+from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable
+from tests.catalog.in_memory import Memory, memory
+from tests.catalog.tables import make_table
+from tests.catalog.test_notes import URI, compacted, notes, place
+from tests.local_session import LocalSession
+
+__all__ = ["memory"]
+
+
+@pytest.fixture
+def table(tmp_path: Path, memory: Memory, session: LocalSession) -> HudiTable:
+    """Published, and compacted since."""
+    made = compacted(make_table(tmp_path / "t", clock="commit"), session, 9)
+    place().publish(made)
+    return compacted(made, session, 10, 11)
+
+
+def refused(table: HudiTable) -> str:
+    with pytest.raises(Conflict, match="may name files that a clean would delete") as said:
+        table.clean(retained=1)
+    return str(said.value)
+
+
+def test_a_clean_that_a_view_is_in_the_way_of_says_which(table: HudiTable) -> None:
+    (named,) = notes(table)
+    said = refused(table)
+    assert f"default.t_ro in {URI}" in said
+    assert str(named) in said
+    assert not table.clean(retained=1, dry_run=True).instant  # type: ignore[union-attr]
+    assert table.clean(retained=1, unasked=True).instant  # type: ignore[union-attr]
+
+
+def test_after_a_publication_it_cleans(table: HudiTable) -> None:
+    place().publish(table)
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_a_table_that_stands_nowhere_is_cleaned(table: HudiTable) -> None:
+    for note in notes(table):
+        note.unlink()
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_readers_of_synced_tables_list_the_folders_themselves(table: HudiTable) -> None:
+    (file,) = notes(table)
+    said = json.loads(file.read_text())
+    names = Names("default", "t_ro", "t_rt", Form.SYNCED)
+    file.write_text(json.dumps({**said, "names": {**said["names"], "form": str(names.form)}}))
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_a_publisher_that_dies_after_the_view_leaves_both_digests(table: HudiTable, memory: Memory) -> None:
+    memory.dies_at = "t_rt"
+    with pytest.raises(KeyboardInterrupt):
+        place().publish(table)
+    assert len(json.loads(notes(table)[0].read_text())[NOTED_DIGESTS]) == 2
+    refused(table)
+    memory.dies_at = None
+    before_clean(table)  # the read-optimized view is true already
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_a_first_publisher_that_dies_leaves_nobody_knowing(
+    tmp_path: Path, memory: Memory, session: LocalSession
+) -> None:
+    table = compacted(make_table(tmp_path / "t", clock="commit"), session, 9)
+    memory.dies_at = "t_rt"
+    with pytest.raises(KeyboardInterrupt):
+        place().publish(table)
+    compacted(table, session, 10, 11)
+    refused(table)
+
+
+def test_a_note_of_an_earlier_day_says_nothing_until_somebody_asks(table: HudiTable) -> None:
+    place().publish(table)
+    (file,) = notes(table)
+    said = json.loads(file.read_text())
+    file.write_text(json.dumps({key: value for key, value in said.items() if key != NOTED_DIGESTS}))
+    refused(table)
+    before_clean(table)
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_what_was_noted_stays_where_the_settings_change(table: HudiTable) -> None:
+    place().publish(table)
+    other = HudiTable.open(table.path, settings={"hudi_assets.data.latency": "3h"})
+    before = json.loads(notes(table)[0].read_text())[NOTED_DIGESTS]
+    Place(URI, Names("default", "t_ro", "t_rt")).publish(other)
+    said = json.loads(notes(table)[0].read_text())
+    assert (said["settings"], said[NOTED_DIGESTS]) == ({"hudi_assets.data.latency": "3h"}, before)
