@@ -13,6 +13,12 @@ from hudi_assets.home import project_root
 
 ROOT = project_root()
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = [
+    file.as_posix()
+    for folder in ("hudi_assets", "pyspark_hudi_assets", "tests", "benchmarks", "docs", "resources", "scripts")
+    for file in (ROOT / folder).rglob("*.*")
+    if file.suffix in (".py", ".java")
+]
 SETTINGS = ROOT / "docs/reference/settings.md"
 COMMANDS = (ROOT / "docs/reference/commands.md").read_text()
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -43,6 +49,13 @@ def test_links_resolve(page: Path) -> None:
 def test_files_that_are_named_are_there(page: Path) -> None:
     named = _PATH.findall(page.read_text())
     assert [path for path in named if not any((root / path).exists() for root in (ROOT, ROOT / "hudi_assets"))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_modules_that_are_named_by_the_end_of_their_path_are_there(page: Path) -> None:
+    """As `timeline/zone.py`. What a reader is to make in a project of their own is no module here."""
+    named = re.findall(r"`((?!shop/|defs/)[\w.-]+/[\w./-]+\.(?:py|java))`", page.read_text())
+    assert [path for path in named if not any(code.endswith(f"/{path}") for code in CODE)] == []
 
 
 def test_every_setting_of_ours_is_listed() -> None:

@@ -23,7 +23,7 @@ class LogFile(NamedTuple):
     write_token: str
     size: int
     # The file that holds its bytes: what a symbolic link leads to; its own path for any other log file. Where a
-    # carried-over file's bytes first were written, the timeline says (`slices.origins`).
+    # carried-over file's bytes first were written, the timeline says (`table.files.origins`).
     original: str
 
     @property
