@@ -35,7 +35,7 @@ def metrics(
         list[str] | None, typer.Argument(metavar="PATH…", help="The tables' base paths.", show_default=False)
     ] = None,
     tables: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tables in TOML: [[table]] with path, slo, settings.")
+        Path | None, typer.Option(metavar="FILE", help=r"Tables in TOML: \[\[table]] with path, slo, settings.")
     ] = None,
     slo: Annotated[
         str | None, typer.Option(metavar="DURATION", help="How far the freshness may lag, as 6h: for the alert.")

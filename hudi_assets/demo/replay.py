@@ -276,13 +276,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with FileLock(str(home() / "run.lock"), timeout=0):
             summary = replay(options.days, console, verify=options.verify)
     except Timeout:
-        console.print(f"Another replay is at work in {home()}.", style="red")
+        console.print(f"Another replay is at work in {home()}.", style="red", markup=False)
         return 1
     except Exception as error:
         problem = error if isinstance(error, DemoFailed | ValueError) else problem_of(error)
         if problem is None:
             raise
-        console.print(str(problem), style="red", soft_wrap=True, highlight=False)
+        console.print(str(problem), style="red", soft_wrap=True, highlight=False, markup=False)
         return 1
     (home() / "last-run.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
     show(summary, console, table_path(), home() / "last-run.json")

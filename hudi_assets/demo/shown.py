@@ -67,9 +67,9 @@ def show(summary: Summary, console: Console, table: Path, details: Path) -> None
     console.print(_compaction_table(summary))
     console.print(_view_table(summary))
     for line in _story(summary):
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
     for failed in summary.other_failures[:5]:
-        console.print(f"  {failed}", style="yellow", soft_wrap=True, highlight=False)
+        console.print(f"  {failed}", style="yellow", soft_wrap=True, highlight=False, markup=False)
     if summary.violations is not None:
         console.print(f"Against the source CSV, at every compaction: {summary.violations} violations.")
     console.print(

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
 
+from hudi_assets.cli import app
 from hudi_assets.cli import metrics as cli_metrics
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
@@ -236,6 +238,11 @@ def test_a_wrong_file_of_tables_is_refused_in_words(text: str, said: str, tmp_pa
     (tmp_path / "tables.toml").write_text(text)
     with pytest.raises(InvalidInput, match=said):
         watched_tables([], tmp_path / "tables.toml", None, {})
+
+
+def test_the_help_shows_the_sections_of_the_file_of_tables() -> None:
+    """Rich takes words in brackets for styles, and leaves them out."""
+    assert "[[table]] with path" in CliRunner().invoke(app, ["metrics", "--help"], env={"COLUMNS": "200"}).output
 
 
 @pytest.mark.parametrize(

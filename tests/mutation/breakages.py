@@ -61,6 +61,7 @@ KNOWN = ("tests/dagster/test_known.py",)
 LOST_TICKS = ("tests/dagster/test_lost_ticks.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
+SHOWN = ("tests/unit/test_demo_shown.py",)
 ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
 INGESTION = ("tests/dagster/test_ingestion.py",)
 STORES = ("tests/stores/test_contract.py", "tests/stores/test_lost_answers.py", "tests/stores/test_credentials.py")
@@ -2505,5 +2506,26 @@ BREAKAGES: tuple[Breakage, ...] = (
         "[future.result() for future in futures]",
         "[future.result() for future in reversed(futures)]",
         STORES,
+    ),
+    Breakage(
+        "the end of a replay takes the place in an error for a style",
+        "hudi_assets/demo/replay.py",
+        'console.print(str(problem), style="red", soft_wrap=True, highlight=False, markup=False)',
+        'console.print(str(problem), style="red", soft_wrap=True, highlight=False)',
+        SHOWN,
+    ),
+    Breakage(
+        "what make run shows of a failed check takes a place for a style",
+        "hudi_assets/demo/shown.py",
+        "soft_wrap=True, highlight=False, markup=False)",
+        "soft_wrap=True, highlight=False)",
+        SHOWN,
+    ),
+    Breakage(
+        "the help leaves out the sections of the file of tables",
+        "hudi_assets/cli/metrics.py",
+        r"\[\[table]]",
+        "[[table]]",
+        METRICS,
     ),
 )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from hudi_assets.demo import replay
 from hudi_assets.demo.shown import Summary, minute, progress_bar, show
+from hudi_assets.engine import CorruptTable
 
 LATE = "no_late_records (ERROR): p/f.log.1: 1 late record of commit 20240101000000000"
 COMPACTION = {
@@ -79,3 +82,21 @@ def test_the_progress_line_fits_with_the_time_left() -> None:
 
 def test_a_time_is_told_to_the_minute() -> None:
     assert [minute(time) for time in ("2013-01-03T19:01:59.999Z", None)] == ["2013-01-03 19:01", "none"]
+
+
+def test_a_place_in_brackets_is_shown() -> None:
+    """Rich takes words in brackets for styles: a path would be one that ends nowhere."""
+    failed = "no_pre_threshold_logs (ERROR): It is so. [/w/flights: p/f.log.1]"
+    assert failed in " ".join(shown(checks_failed=[failed]).split())
+
+
+def test_an_error_is_shown_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def damaged(*_: object, **__: object) -> Summary:
+        raise CorruptTable("It is so.", where="/w/flights: p/f.log.1")
+
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
+    monkeypatch.setattr(replay, "replay", damaged)
+    assert replay.main([]) == 1
+    assert "It is so. [/w/flights: p/f.log.1]" in capsys.readouterr().out
