@@ -5,7 +5,8 @@
 Makes one table by the engine in this process, copies its files, and lets Dagster evaluate the sensor of one block on an
 instance in a folder (SQLite), as the daemon would, but in this process. In each round every table asks for a run, which
 nobody starts: the dearest answer. With `--quiet` nothing is due. In the first round all is reported; later it is known.
-Rounds by `--look-seconds`, as in the block. `sql` is statements of the looks, without those of what is reported.
+Rounds by `--look-seconds`, as in the block. With `--published` each table stands in a metastore. `asked` is how often a
+round speaks to it, and `sql` the statements of the looks, without those of what is reported.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
+
+from hudi_assets.catalog.metastore import Metastore
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC")), ("amount", pa.float64())])
 
@@ -57,14 +60,44 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--look-seconds", type=float, default=40)
     parser.add_argument("--quiet", action="store_true", help="nothing is due")
+    parser.add_argument("--published", action="store_true", help="each table is published")
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="many-tables-"))
     os.environ["HUDI_ASSETS_HOME"] = str(folder / "home")
     try:
         make_tables(folder, asked.tables, asked.commits, quiet=asked.quiet)
+        if asked.published:
+            publish_tables(folder, asked.tables)
         measure(folder, asked.tables, asked.rounds, asked.look_seconds)
     finally:
+        if asked.published:
+            Metastore(folder / "home").stop()
         shutil.rmtree(folder)
+
+
+def publish_tables(folder: Path, count: int) -> None:
+    from hudi_assets.engine import HudiTable
+    from hudi_assets.resources import Catalog
+
+    for number in range(count):
+        place = Catalog(home=True).place(ro=f"t{number}_ro", rt=f"t{number}_rt")
+        assert place is not None
+        place.publish(HudiTable.open(str(folder / f"t{number}")))
+
+
+def count_questions() -> list[int]:
+    """How often this process speaks to a metastore, from now on."""
+    from hudi_assets.catalog import hive
+
+    calls: Any = vars(hive)
+    count, real = [0], calls["call"]
+
+    def counted(*given: Any) -> Any:
+        count[0] += 1
+        return real(*given)
+
+    calls["call"] = counted
+    return count
 
 
 def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
@@ -73,7 +106,7 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
 
     from hudi_assets.components import HudiTablesComponent
 
-    statements = count_statements()
+    statements, questions = count_statements(), count_questions()
     before, started, cpu = resident_mb(), time.monotonic(), time.process_time()
     block = HudiTablesComponent(
         name="many",
@@ -92,17 +125,17 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
         for number in range(rounds):
             ticks, requests, events, began, cpu = 0, 0, 0, time.monotonic(), time.process_time()
             longest = looks = 0.0
-            sql = 0
+            sql, asked = 0, questions[0]
             while True:
                 tick = time.monotonic()
                 catalog = {"hudi_catalog": (definitions.resources or {})["hudi_catalog"]}
                 context = build_sensor_context(
                     instance=instance, definitions=definitions, cursor=cursor, resources=catalog
                 )
-                asked, used = statements[0], time.process_time()
+                before_sql, used = statements[0], time.process_time()
                 found = sensor.evaluate_tick(context)
                 longest = max(longest, time.monotonic() - tick)
-                sql, looks = sql + statements[0] - asked, looks + time.process_time() - used
+                sql, looks = sql + statements[0] - before_sql, looks + time.process_time() - used
                 cursor = found.cursor
                 ticks, requests = ticks + 1, requests + len(found.run_requests or [])
                 for event in found.asset_events:
@@ -117,6 +150,7 @@ def measure(folder: Path, count: int, rounds: int, look_seconds: float) -> None:
                 cpu=time.process_time() - cpu,
                 cpu_of_looks=looks,
                 sql=sql,
+                asked=questions[0] - asked,
                 longest_tick=longest,
                 requests=requests,
                 events=events,

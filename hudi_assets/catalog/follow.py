@@ -9,7 +9,7 @@ publishes by the settings that the table notes with the place, and not by his ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, note_only_view, notes_of
@@ -38,17 +38,24 @@ class Followed:
     properties: Mapping[str, str] | None = None
 
 
+def _ask(place: Place) -> Found | None:
+    return place.found()
+
+
 _APART = "the snapshot view is of another publication than the read-optimized one"
 NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
 
-def follow(seen: Current, table: HudiTable, place: Place, *, step_ms: int = 0) -> Followed:
+def follow(
+    seen: Current, table: HudiTable, place: Place, *, step_ms: int = 0, find: Callable[[Place], Found | None] = _ask
+) -> Followed:
     """Publish at once where the published state differs from what `seen` says. Raises nothing of the catalog's.
 
-    Of a freshness that has only moved on, less than `step_ms` is no difference.
+    Of a freshness that has only moved on, less than `step_ms` is no difference. `find`: says what stands at the place,
+    for those who ask for many.
     """
     try:
-        found = None if place.was_never_used else place.found()
+        found = None if place.was_never_used else find(place)
         if found is None or not is_same_table(found.path, table.path):
             return NOT_PUBLISHED
         differs = what_differs(found.properties, seen, files=place.names.form is Form.VIEWS, step_ms=step_ms)

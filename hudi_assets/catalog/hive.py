@@ -1,6 +1,6 @@
 """A Hive metastore by its own protocol: an entry is read, and altered or made. No Java, no Spark.
 
-`get_table_req` and `alter_table_with_environment_context` are in every release from 2.3 to 4; `get_table` is not.
+The calls here are in every release from 2.3 to 4. `get_table` is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
 from thrift.transport import TSocket, TTransport
 
-from hudi_assets.catalog.thrift_values import Answer, Struct, Value, call, structure, text, texts
+from hudi_assets.catalog.thrift_values import Answer, Struct, Value, call, listed, structure, text, texts
 from hudi_assets.engine import Conflict, EnvironmentProblem, InvalidInput
 
 # Fields of a table (hive_metastore.thrift).
@@ -31,8 +31,9 @@ _MODIFIED = "has been modified"
 _ITS_LOG = "The metastore's own log says why. Publish again once that is mended."
 # Of a descriptor of storage.
 _LOCATION = 2
-# A call that changes nothing, so that another server of the same metastore may be asked instead.
-_QUESTION = "get_table_req"
+_NO_SUCH_DATABASE = 3
+# Calls that change nothing, so that another server of the same metastore may be asked instead.
+_QUESTION, _QUESTION_OF_MANY = _QUESTIONS = ("get_table_req", "get_table_objects_by_name_req")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,18 @@ class Connection:
         self._check(answer, f"{database}.{name}")
         return Entry(answer.result.struct(0).struct(1))
 
+    def entries(self, database: str, names: Sequence[str]) -> dict[str, Entry | None]:
+        """Name → its entry, by one question."""
+        wanted = structure({1: text(database), 2: listed(names)})
+        answer = self._call(_QUESTION_OF_MANY, {1: wanted})
+        if answer.refused is not None:  # it knows no such question
+            return {name: self.entry(database, name) for name in names}
+        if _NO_SUCH_DATABASE in answer.result.fields:
+            return dict.fromkeys(names)
+        self._check(answer, database)
+        found = {(one.text(NAME) or "").lower(): Entry(one) for one in answer.result.struct(0).fields[1].data.items}
+        return {name: found.get(name.lower()) for name in names}
+
     def alter(self, database: str, name: str, entry: Entry, *, expected: tuple[str, str] | None = None) -> None:
         """Put `entry` in the place of the one that is there, in one call.
 
@@ -145,7 +158,7 @@ class Connection:
             try:
                 answer = call(self._protocol, method, arguments)
             except (TException, OSError, EOFError) as error:
-                if self._answered or method != _QUESTION or not self._left:
+                if self._answered or method not in _QUESTIONS or not self._left:
                     raise _unreachable(self._uri, error) from error
                 self.close()
                 self._open()

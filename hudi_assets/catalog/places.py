@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hudi_assets.catalog import hive
+from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.metastore import Metastore, MetastoreError
 from hudi_assets.catalog.publication import PATH, PUBLICATION, VIEW_DIGEST
 from hudi_assets.catalog.publishing import Form, Names, publish
@@ -108,9 +109,14 @@ class Place:
         """What stands there; None where there is no such entry, or none of ours. Asks the metastore."""
         with hive.connect(self.address(), timeout_ms=_QUICK_MS) as metastore:
             ro = metastore.entry(self.names.database, self.names.ro)
-            if ro is None or PATH not in ro.parameters:
+            if not _is_ours(ro):
                 return None
             rt = metastore.entry(self.names.database, self.names.rt)
+        return self._found(ro, rt)
+
+    def _found(self, ro: Entry | None, rt: Entry | None) -> Found | None:
+        if ro is None or not _is_ours(ro):
+            return None
         if rt is None:
             # Hive sync may be told to make one of the two alone.
             return Found(ro.parameters, self.names.form is Form.SYNCED)
@@ -160,6 +166,24 @@ class Note:
 
     def path(self, table: HudiTable) -> str:
         return f"{table.path}/{self.file}"
+
+
+def found_together(places: Collection[Place]) -> dict[Place, Found | None]:
+    """What stands at each, by one question to each metastore and database."""
+    found: dict[Place, Found | None] = {}
+    by_database: dict[tuple[str, str], list[Place]] = {}
+    for place in places:
+        by_database.setdefault((place.metastore, place.names.database), []).append(place)
+    for (_, database), group in by_database.items():
+        names = [name for place in group for name in (place.names.ro, place.names.rt)]
+        with hive.connect(group[0].address(), timeout_ms=_QUICK_MS) as metastore:
+            entries = metastore.entries(database, names)
+        found |= {place: place._found(entries[place.names.ro], entries[place.names.rt]) for place in group}
+    return found
+
+
+def _is_ours(ro: Entry | None) -> bool:
+    return ro is not None and PATH in ro.parameters
 
 
 def notes_of(table: HudiTable) -> Iterator[Note]:

@@ -6,6 +6,7 @@ would lose what a newer metastore keeps there. It would also cost a second and 1
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,11 @@ def structure(fields: dict[int, Value]) -> Value:
 
 def structures(found: list[dict[int, Value]]) -> Value:
     return Value(TType.LIST, Items(TType.STRUCT, tuple(Struct(fields) for fields in found)))
+
+
+def listed(values: Iterable[str]) -> Value:
+    """A list of texts."""
+    return Value(TType.LIST, Items(TType.STRING, tuple(value.encode() for value in values)))
 
 
 def nothing_of(kind: int) -> Value:

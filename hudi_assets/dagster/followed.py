@@ -12,6 +12,7 @@ from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
 from hudi_assets.catalog.publication import Current
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets, Tick
+from hudi_assets.dagster.known import known_of
 from hudi_assets.dagster.told import told_metadata
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Curr
     place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
     if place is None:
         return Followed(False, "only a Spark session leads to the catalog")
-    followed = follow(seen, hudi, place, step_ms=table.report_every_ms)
+    find = known_of(context.instance).found
+    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=find)
     if followed.properties is not None:
         context.log.info(f"Published: {followed.why}.")
     elif not followed.stands and followed != NOT_PUBLISHED:

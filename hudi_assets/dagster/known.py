@@ -25,9 +25,11 @@ from dagster._core.storage.asset_check_execution_record import (
     AssetCheckExecutionRecordStatus,
 )
 
+from hudi_assets.catalog.places import Found, Place, found_together
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.checks import look_checks
 from hudi_assets.dagster.ingestion import INGESTION_TAG, UNFINISHED
+from hudi_assets.engine import HudiAssetsError
 
 # Dagster keeps the pools of a run as tags in its storage.
 _POOL_TAG: Final = ".dagster/pool/"
@@ -50,6 +52,10 @@ class Known:
         self._published: dict[AssetKey, EventLogEntry | None] = {}
         self._checks: dict[AssetCheckKey, AssetCheckExecutionRecord | None] = {}
         self._runs: dict[str, str | None] = {}
+        # What stands in catalogs; each answer is good for one look.
+        self._found: dict[Place, Found | None] = {}
+        # Metastore → why it was not asked again in this tick.
+        self._silent: dict[str, HudiAssetsError] = {}
         # Run → the run, for one tick: neither what it makes nor its pools change.
         self._seen_runs: dict[str, DagsterRun] = {}
 
@@ -71,9 +77,27 @@ class Known:
         self._tables = frozenset(table.name for table in tables)
         self._asked_at = time.monotonic()
 
+    def ask_catalogs(self, places: Iterable[Place]) -> None:
+        """Ask for these places at once. A metastore that does not answer is not waited for at each table."""
+        by_metastore: dict[str, list[Place]] = {}
+        for place in places:
+            if place.metastore not in self._silent and not place.was_never_used:
+                by_metastore.setdefault(place.metastore, []).append(place)
+        for metastore, group in by_metastore.items():
+            try:
+                self._found |= found_together(group)
+            except HudiAssetsError as problem:
+                self._silent[metastore] = problem
+
+    def found(self, place: Place) -> Found | None:
+        """What stands there. Raises what kept a tick of many tables from asking."""
+        if place.metastore in self._silent:
+            raise self._silent[place.metastore]
+        return self._found.pop(place) if place in self._found else place.found()
+
     def forget(self) -> None:
         self._tables = frozenset()
-        self._published, self._checks, self._runs = {}, {}, {}
+        self._published, self._checks, self._runs, self._found = {}, {}, {}, {}
 
     def get_latest_materialization_event(self, key: AssetKey, /) -> EventLogEntry | None:
         if key not in self._published:

@@ -145,7 +145,7 @@ def look_around(
             next_ = name
             break
         if not known.knows(one.table, _KNOWN_SECONDS):
-            _ask(context, known, [other.table for other in turn[number : number + _TOGETHER]])
+            _ask(context, known, turn[number : number + _TOGETHER])
         tick.looked.append(name)
         log = NamedLog(context.log, {"table": name})
         look = OneTable(known, _resources(context, one), cursors.get(name), log)
@@ -209,13 +209,16 @@ def _look_aside(found: Found, memory: Memory, known: Known, one: Watched) -> Non
         report_failure(known, table, hung, wall_ms())
 
 
-def _ask(context: SensorEvaluationContext, known: Known, tables: Sequence[TableAssets]) -> None:
+def _ask(context: SensorEvaluationContext, known: Known, watched: Sequence[Watched]) -> None:
     """What cannot be told of all is asked of each, and then it is that table's problem."""
+    tables = [one.table for one in watched]
     try:
         known.ask(tables)
+        places = [getattr(context.resources, one.catalog_key).place(ro=one.ro_view, rt=one.rt_view) for one in tables]
+        known.ask_catalogs(place for place in places if place is not None)
     except Exception as problem:
         known.forget()
-        context.log.warning(f"Dagster was not asked for {len(tables)} tables at once: {problem}")
+        context.log.warning(f"{len(tables)} tables were not asked for at once: {problem}")
 
 
 def _resources(context: SensorEvaluationContext, one: Watched) -> SimpleNamespace:

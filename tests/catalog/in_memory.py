@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -16,7 +16,7 @@ class Memory:
     """Stands for `hive.Connection`, and knows entries by address, database and name. `silent`: who does not answer."""
 
     def __init__(self) -> None:
-        self.entries: dict[tuple[str, str, str], Entry] = {}
+        self.standing: dict[tuple[str, str, str], Entry] = {}
         self.silent: set[str] = set()
         self.at = ""
         self.questions = 0
@@ -25,7 +25,11 @@ class Memory:
 
     def entry(self, database: str, name: str) -> Entry | None:
         self.questions += 1
-        return self.entries.get((self.at, database, name))
+        return self.standing.get((self.at, database, name))
+
+    def entries(self, database: str, names: Sequence[str]) -> dict[str, Entry | None]:
+        self.questions += 1
+        return {name: self.standing.get((self.at, database, name)) for name in names}
 
     def alter(self, database: str, name: str, entry: Entry, *, expected: tuple[str, str] | None = None) -> None:
         self.create(database, name, entry)
@@ -33,14 +37,14 @@ class Memory:
     def create(self, database: str, name: str, entry: Entry) -> None:
         if name == self.dies_at:
             raise KeyboardInterrupt
-        self.entries[self.at, database, name] = entry
+        self.standing[self.at, database, name] = entry
 
     def drop(self, database: str, name: str) -> None:
-        self.entries.pop((self.at, database, name), None)
+        self.standing.pop((self.at, database, name), None)
 
     def said(self, name: str) -> dict[str, str]:
         """The parameters of an entry of the database `default`, wherever it is."""
-        (entry,) = (one for (_, _, known), one in self.entries.items() if known == name)
+        (entry,) = (one for (_, _, known), one in self.standing.items() if known == name)
         return entry.parameters | {"text": entry.text or ""}
 
 

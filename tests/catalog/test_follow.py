@@ -11,7 +11,7 @@ import pytest
 from hudi_assets import cli
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.follow import after_change, before_clean, follow
-from hudi_assets.catalog.places import Place, notes_of
+from hudi_assets.catalog.places import Place, found_together, notes_of
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.engine import Conflict, HudiTable
 from tests.catalog.conftest import Served
@@ -154,3 +154,26 @@ def test_a_view_that_was_dropped_is_forgotten(tmp_path: Path, served: Served, se
         metastore.drop("default", "dropped_ro")
     before_clean(table)
     assert list(notes_of(table)) == []
+
+
+# -- many tables at once ------------------------------------------------------------------------------
+
+
+def test_many_places_are_asked_for_at_once(tmp_path: Path, served: Served) -> None:
+    names = ["Together1", "together2"]
+    for name in names:
+        place(served, name).publish(make_table(tmp_path / name, clock="commit"))
+    places = [place(served, name) for name in (*names, "nowhere")]
+    places.append(Place(served.uri, Names("no_such_database", "a", "b")))
+    found = found_together(places)
+    assert found == {one: one.found() for one in places}
+    assert [one is not None for one in found.values()] == [True, True, False, False]
+
+
+def test_a_metastore_that_knows_no_question_of_many_is_asked_one_by_one(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(served, "alone").publish(make_table(tmp_path / "alone", clock="commit"))
+    monkeypatch.setattr(hive, "_QUESTION_OF_MANY", "get_nothing_req")
+    places = [place(served, name) for name in ("alone", "nowhere")]
+    assert found_together(places) == {one: one.found() for one in places}

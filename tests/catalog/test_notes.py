@@ -195,7 +195,7 @@ def test_an_address_of_another_machines_own_is_not_asked_here(
     place(metastore="thrift://localhost:9083").publish(table)
     (noted,) = notes(table)
     monkeypatch.setattr("socket.gethostname", lambda: "another")
-    memory.entries.clear()
+    memory.standing.clear()
     with pytest.raises(Conflict, match="--unasked"):
         before_clean(table)
     assert noted.exists()
@@ -235,7 +235,7 @@ def test_a_publisher_that_dies_leaves_a_note(tmp_path: Path, memory: Memory, ses
     memory.dies_at = "t_rt_source"
     with pytest.raises(KeyboardInterrupt):
         place().publish(table)
-    assert "t_ro" in {name for _, _, name in memory.entries}
+    assert "t_ro" in {name for _, _, name in memory.standing}
     assert len(notes(table)) == 1
 
 

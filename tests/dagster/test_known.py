@@ -12,13 +12,17 @@ from dagster import AssetCheckEvaluation, AssetKey, AssetMaterialization, Dagste
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from hudi_assets.catalog.places import Place
+from hudi_assets.catalog.publishing import Names
 from hudi_assets.dagster import known as knowing
 from hudi_assets.dagster.checks import look_checks
 from hudi_assets.dagster.ingestion import INGESTION_TAG
 from hudi_assets.dagster.known import Known
+from hudi_assets.engine import EnvironmentProblem, HudiTable
+from tests.catalog.in_memory import Memory, memory
 from tests.dagster.test_many_tables import Ticks, home
 
-__all__ = ["home"]
+__all__ = ["home", "memory"]
 
 
 @pytest.fixture
@@ -123,3 +127,46 @@ def test_tables_that_cannot_be_asked_for_together_are_asked_for_alone(
     monkeypatch.setattr(Known, "ask", broken)
     found: Any = Ticks(home, instance).tick()
     assert len(found.run_requests) == 4
+
+
+# -- catalogs ------------------------------------------------------------------------------------
+
+
+def test_catalogs_are_asked_once_for_all_tables(
+    home: Path, instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUDI_ASSETS_METASTORE", "thrift://one:9083")
+    for name in ("t0", "t2"):
+        place = Place("thrift://one:9083", Names("default", f"{name}_ro", f"{name}_rt"))
+        place.publish(HudiTable.open(str(home / name)))
+    ticks = Ticks(home, instance)
+    ticks.tick()  # which publishes by the settings of the block
+    assert memory.said("t2_ro")["hudi_assets.path"] == str(home / "t2")
+    asked = memory.questions
+    ticks.tick()
+    assert memory.questions == asked + 1
+    memory.standing.clear()  # somebody dropped them: the next look sees it
+    known = Known(instance)
+    known.ask_catalogs([place])
+    assert known.found(place) is None
+
+
+def test_a_metastore_that_does_not_answer_is_waited_for_once(
+    instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def silent(places: Any) -> None:
+        asked.append(places)
+        raise EnvironmentProblem("The Hive metastore does not answer.")
+
+    monkeypatch.setattr(knowing, "found_together", silent)
+    places = [Place("thrift://one:9083", Names("default", f"t{number}_ro", f"t{number}_rt")) for number in range(4)]
+    known = Known(instance)
+    known.ask_catalogs(places[:2])
+    known.ask_catalogs(places[2:])
+    assert len(asked) == 1
+    for place in places:
+        with pytest.raises(EnvironmentProblem, match="does not answer"):
+            known.found(place)
+    assert memory.questions == 0

@@ -27,6 +27,7 @@ class FilePlace:
     """A catalog that is reached without Spark: a file."""
 
     was_never_used = False
+    metastore = "file"
     names = Names("default", "events_ro", "events_rt", Form.SYNCED)
 
     def __init__(self, file: Path) -> None:

@@ -2198,7 +2198,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a tick leaves what is published as it is",
         "hudi_assets/dagster/followed.py",
-        "    followed = follow(seen, hudi, place, step_ms=table.report_every_ms)\n",
+        "    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=find)\n",
         "    followed = Followed(True)\n",
         ("tests/catalog/test_truth.py",),
     ),
@@ -2378,6 +2378,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            self._published.pop(event.asset_key, None)\n",
         "            pass\n",
         KNOWN,
+    ),
+    Breakage(
+        "a metastore that does not answer is waited for at each table",
+        "hudi_assets/dagster/known.py",
+        "                self._silent[metastore] = problem\n",
+        "                pass\n",
+        KNOWN,
+    ),
+    Breakage(
+        "a metastore is asked for each table by itself",
+        "hudi_assets/dagster/followed.py",
+        "step_ms=table.report_every_ms, find=find)",
+        "step_ms=table.report_every_ms)",
+        KNOWN,
+    ),
+    Breakage(
+        "of many names one in capitals is not found",
+        "hudi_assets/catalog/hive.py",
+        "found.get(name.lower())",
+        "found.get(name)",
+        ("tests/catalog/test_follow.py",),
     ),
     Breakage(
         "each table is asked for by itself",
