@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
@@ -172,3 +173,11 @@ def test_paths_and_options_that_are_none(wrong: str, options: dict[str, str], ma
         open_storage(wrong, options)
     assert KEY not in str(refused.value)
     assert SECRET not in str(refused.value)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("obstore", "hudi_assets.engine.storage."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(EnvironmentProblem, match=r"hudi-assets\[s3\]"):
+        open_storage("s3://bucket/t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,15 @@ def test_marks_of_folders_are_no_files(pair: Pair) -> None:
     table = HudiTable.open(copy, pair.minio.options)
     assert repr(table.stats()) == repr(pair.on_disk().stats())
     assert table.validate() == ()
+
+
+@pytest.mark.parametrize("look", ["stats", "freshness", "look", "validate"])
+def test_nothing_is_listed_twice(pair: Pair, look: str) -> None:
+    """A listing is what costs most."""
+    with running_proxy(pair.minio.port) as proxy:
+        table = HudiTable.open(pair.bucket, {**pair.minio.options, "endpoint": proxy.endpoint})
+        proxy.seen.clear()
+        getattr(table, look)()
+        listed = Counter(path for _, path in proxy.seen if "list-type" in path)
+    assert listed
+    assert [path for path, times in listed.items() if times > 1] == []
