@@ -190,7 +190,7 @@ def notes_of(table: HudiTable) -> Iterator[Note]:
     """Where the table was published, as it notes itself."""
     storage = open_storage(table.path)
     for file in storage.list_files(PUBLISHED_NOTES):
-        with suppress(ValueError, KeyError, TypeError):
+        with suppress(ValueError, KeyError, TypeError, FileNotFoundError):
             said = json.loads(storage.read(f"{PUBLISHED_NOTES}/{file.name}"))
             names = said["names"]
             place = Place(said["metastore"], Names(names["database"], names["ro"], names["rt"], Form(names["form"])))

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.catalog.follow import before_clean
-from hudi_assets.catalog.places import Place
+from hudi_assets.catalog.places import Place, notes_of
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable
+from hudi_assets.engine.storage import LocalStorage
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import make_table
 from tests.catalog.test_notes import URI, compacted, notes, place
@@ -103,3 +104,30 @@ def test_what_was_noted_stays_where_the_settings_change(table: HudiTable) -> Non
     Place(URI, Names("default", "t_ro", "t_rt")).publish(other)
     said = json.loads(notes(table)[0].read_text())
     assert (said["settings"], said[NOTED_DIGESTS]) == ({"hudi_assets.data.latency": "3h"}, before)
+
+
+def test_what_goes_wrong_while_a_note_is_compared_is_no_lack_of_a_note(
+    table: HudiTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(_: object) -> str:
+        raise ValueError("wrong")
+
+    monkeypatch.setattr("hudi_assets.engine.table.files.published.view_digest", wrong)
+    with pytest.raises(ValueError, match="wrong"):
+        table.clean(retained=1)
+
+
+def test_a_note_that_is_deleted_while_notes_are_read_is_none(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file,) = notes(table)
+    place().publish(table)
+    (file.parent / "gone.json").write_text("{}")
+    read = LocalStorage.read
+
+    def gone(self: LocalStorage, path: str) -> bytes:
+        if path.endswith("gone.json"):
+            raise FileNotFoundError(path)
+        return read(self, path)
+
+    monkeypatch.setattr(LocalStorage, "read", gone)
+    assert [Path(note.path(table)) for note in notes_of(table)] == [file]
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]

@@ -287,6 +287,22 @@ def test_a_table_that_is_refused_does_not_look_well_and_its_numbers_go_on(
     assert sensor.check(SLO) is True
 
 
+def test_a_table_of_others_without_a_commit_breaks_the_slo_and_is_observed(sensor: Sensor) -> None:
+    """Nothing states its columns yet, so nobody knows what a view of it should name."""
+    live(sensor.platform, source=None, external=True, writers="stopped")
+    shutil.rmtree(sensor.platform.path)
+    schema = pa.schema([("id", pa.int64()), ("event_time", pa.timestamp("us", tz="UTC"))])
+    HudiTable.create(str(sensor.platform.path), schema, record_key=["id"], ordering_field="event_time", buckets=1)
+    properties = sensor.platform.path / ".hoodie" / "hoodie.properties"
+    lines = properties.read_text().splitlines()
+    properties.write_text("\n".join(line for line in lines if "create.schema" not in line) + "\n")
+    table = HudiTable.open(str(sensor.platform.path))
+    assert table.view_digest() == table.look().view_digest == ""
+    sensor.tick()
+    assert sensor.observed["remaining_log_files"] == 0
+    assert sensor.check(SLO) is not None
+
+
 def test_a_table_that_cannot_be_read_breaks_the_slo_once(sensor: Sensor, clock: Clock) -> None:
     live(sensor.platform)
     sensor.tick()

@@ -2233,9 +2233,31 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a view of which nobody knows the files is taken for a true one",
         "hudi_assets/engine/table/files/published.py",
-        "said.get(NOTED_DIGESTS) != [now]:",
-        "said.get(NOTED_DIGESTS, [now]) != [now]:",
+        "if digests != now)",
+        "if digests not in (now, None))",
         NOTED_VIEWS,
+    ),
+    Breakage(
+        "a note that cannot be compared is none",
+        "hudi_assets/engine/table/files/published.py",
+        "    now = [view_digest(state)] if noted else []\n",
+        "    with suppress(ValueError):\n        now = [view_digest(state)] if noted else []\n"
+        "        return ((view, note) for view, note, digests in noted if digests != now)\n    noted, now = [], []\n",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a note that is deleted meanwhile stops a clean",
+        "hudi_assets/engine/table/files/published.py",
+        "AttributeError, FileNotFoundError)",
+        "AttributeError)",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a table without a commit is not looked at",
+        "hudi_assets/engine/table/files/published.py",
+        "    except HudiAssetsError:  # as ",
+        "    except KeyError:  # as ",
+        TICKS,
     ),
     # -- looks beside runs, and ticks that are lost
     Breakage(

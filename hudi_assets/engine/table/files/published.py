@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 
-from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.errors import Conflict, HudiAssetsError
 from hudi_assets.engine.storage.interface import SCRATCH
 from hudi_assets.engine.table.state import TableState
 
@@ -25,7 +25,7 @@ def view_digest(state: TableState) -> str:
     """Differs where the read-optimized view has other files or columns; empty where nobody knows the columns."""
     try:
         columns = state.schema
-    except CorruptTable:
+    except HudiAssetsError:  # as of a table of others that has no commit yet
         return ""
     lines = [str(columns.remove_metadata()), *sorted(base.path for base in state.view.base_files)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
@@ -46,14 +46,19 @@ def refuse_outdated_views(state: TableState) -> None:
 
 
 def _outdated_views(state: TableState) -> Iterator[tuple[str, str]]:
-    """Each with the file that notes it. A note that nobody can read is none."""
-    now: str | None = None
+    """Each with the file that notes it."""
+    noted = list(_noted_views(state))
+    now = [view_digest(state)] if noted else []
+    return ((view, note) for view, note, digests in noted if digests != now)
+
+
+def _noted_views(state: TableState) -> Iterator[tuple[str, str, object]]:
+    """View, the file that notes it, the digests in it. A note that says nothing of a view is none, nor one gone."""
     for file in state.storage.list_files(PUBLISHED_NOTES):
-        with suppress(ValueError, KeyError, TypeError, AttributeError):
+        with suppress(ValueError, KeyError, TypeError, AttributeError, FileNotFoundError):
             note = f"{PUBLISHED_NOTES}/{file.name}"
             said = json.loads(state.storage.read(note))
             names = said["names"]
             view = f"{names['database']}.{names['ro']} in {said['metastore']}"
-            now = view_digest(state) if now is None else now
-            if names["form"] == VIEWS and said.get(NOTED_DIGESTS) != [now]:
-                yield view, note
+            if names["form"] == VIEWS:
+                yield view, note, said.get(NOTED_DIGESTS)
