@@ -28,7 +28,8 @@ HUNG_SECONDS: Final = 600
 
 def sensor_deadline() -> float:
     """How many seconds the daemon waits for a tick, as far as this process can tell: its environment may be another."""
-    return float(os.environ.get("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS") or 60)
+    names = ("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS", "DAGSTER_GRPC_TIMEOUT_SECONDS")
+    return float(next(filter(None, map(os.environ.get, names)), 60))
 
 
 @dataclass

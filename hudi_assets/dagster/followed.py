@@ -40,6 +40,7 @@ def publications(
     if followed.properties is None:
         return []
     key = table.key("freshness")
-    told = told_metadata(context.instance, key, followed.properties)
+    # Not what the tick knew before: a run may have told readers more since.
+    told = told_metadata(known_of(context.instance).instance, key, followed.properties)
     metadata = report.promise_metadata(seen.freshness, now_ms) | told | {"reason": followed.why}
     return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]

@@ -36,7 +36,7 @@ _POOL_TAG: Final = ".dagster/pool/"
 # A backfill of the ingestion may have thousands of runs queued in the pool.
 _MOST_RUNS: Final = 50
 # Of all tables: where more are unfinished, each table's own are asked for.
-_MOST_RUNS_OF_ALL: Final = 5_000
+_MOST_RUNS_OF_ALL: Final = 500
 _EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
 
 RunlessEvent = AssetCheckEvaluation | AssetMaterialization | AssetObservation
@@ -138,8 +138,7 @@ class Known:
 
     def _unfinished_runs(self, tables: Sequence[TableAssets]) -> dict[str, str | None]:
         """Table → its run; none at all where too many are unfinished to look at."""
-        storage = self.instance.run_storage
-        ids = storage.get_run_ids(RunsFilter(statuses=UNFINISHED), limit=_MOST_RUNS_OF_ALL)
+        ids = self.instance.get_run_ids(RunsFilter(statuses=UNFINISHED), limit=_MOST_RUNS_OF_ALL)
         if len(ids) >= _MOST_RUNS_OF_ALL:
             return {}
         new = [one for one in ids if one not in self._seen_runs]

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dagster import AssetCheckEvaluation, AssetKey, AssetMaterialization, DagsterInstance, DagsterRunStatus
+from dagster import AssetCheckEvaluation, AssetKey, AssetMaterialization, DagsterInstance, DagsterRun, DagsterRunStatus
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from hudi_assets.catalog.follow import Followed
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.dagster import known as knowing
 from hudi_assets.dagster.checks import look_checks
+from hudi_assets.dagster.followed import publications
 from hudi_assets.dagster.ingestion import INGESTION_TAG
 from hudi_assets.dagster.known import Known
-from hudi_assets.engine import EnvironmentProblem, HudiTable
+from hudi_assets.dagster.sensors import OneTable
+from hudi_assets.dagster.told import PROMISED
+from hudi_assets.engine import EnvironmentProblem, Freshness, HudiTable
 from tests.catalog.in_memory import Memory, memory
 from tests.dagster.test_many_tables import Ticks, home
 
@@ -170,3 +175,40 @@ def test_a_metastore_that_does_not_answer_is_waited_for_once(
         with pytest.raises(EnvironmentProblem, match="does not answer"):
             known.found(place)
     assert memory.questions == 0
+
+
+def test_what_a_run_told_readers_during_a_look_is_not_forgotten(home: Path, instance: DagsterInstance) -> None:
+    """The tick asked before the run ended; then data came late, and the look publishes less."""
+    (table, *_) = tables = Ticks(home, instance).tables
+    key = table.key("freshness")
+    at = {10: "2026-11-22T10:00:00Z", 11: "2026-11-22T11:00:00Z"}
+    instance.report_runless_asset_event(AssetMaterialization(key, metadata={PROMISED: at[10]}))
+    known = Known(instance)
+    known.ask(tables)
+    instance.report_runless_asset_event(AssetMaterialization(key, metadata={PROMISED: at[11]}))
+    late: Any = SimpleNamespace(freshness=Freshness(1000, None, None, 5, None, None, 9))
+    look = OneTable(known, None, None, None)
+    (event,) = publications(look, table, late, 9000, Followed(True, "late data", {"hudi_assets.freshness_ms": "1000"}))
+    assert event.metadata[PROMISED].value == at[11]
+
+
+def test_a_backlog_of_others_is_not_read_in_each_tick(home: Path, instance: DagsterInstance) -> None:
+    ticks = Ticks(home, instance)
+    with DagsterInstance.ephemeral() as full:
+        for _ in range(600):
+            full.add_run(DagsterRun("others", status=DagsterRunStatus.STARTING))
+        known = Known(full)
+        with statements() as asked:
+            known.ask(ticks.tables)
+    assert not [one for one in asked if "run_body" in one]
+
+
+def test_a_run_by_hand_is_known_by_its_pool_alone(home: Path, instance: DagsterInstance) -> None:
+    """Dagster itself names the tag by which a run keeps its pools."""
+    ticks = Ticks(home, instance)
+    (table, *_) = ticks.tables
+    a_run(ticks, {}, "t0/freshness")
+    (run,) = instance.get_runs()
+    assert run.tags == {}
+    assert run.tags_for_storage()[f"{knowing._POOL_TAG}{table.pool}"] == "true"
+    assert Known(instance).unfinished_run(table) == run.run_id[:8]

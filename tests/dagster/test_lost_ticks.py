@@ -17,12 +17,13 @@ from dagster import (
     SensorResult,
     build_sensor_context,
 )
+from dagster._grpc.utils import default_sensor_grpc_timeout
 from dagster.components import build_defs_for_component
 
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster import sensors
-from hudi_assets.dagster.aside import Memory
+from hudi_assets.dagster.aside import Memory, sensor_deadline
 from hudi_assets.dagster.round import RoundCursor
 from tests.dagster.test_many_tables import DEFAULTS, Ticks, home, instance
 
@@ -211,3 +212,10 @@ def test_a_tick_in_time_that_leaves_its_cursor_as_it_was_is_not_lost(
 def test_looks_that_last_longer_than_dagster_waits_are_refused(home: Path, instance: DagsterInstance) -> None:
     with pytest.raises(ValueError, match=r"less than the 60 s after which Dagster gives a tick up"):
         Ticks(home, instance, sensor={"look_seconds": 60})
+
+
+def test_the_variable_for_all_of_dagsters_timeouts_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, of_sensors in (("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS", "90"), ("DAGSTER_GRPC_TIMEOUT_SECONDS", "30")):
+        monkeypatch.delenv("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS", raising=False)
+        monkeypatch.setenv(name, of_sensors)
+        assert sensor_deadline() == default_sensor_grpc_timeout() == int(of_sensors)

@@ -2036,7 +2036,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the promise that is remembered is not the published one",
         "hudi_assets/dagster/followed.py",
-        "told_metadata(context.instance, key, followed.properties)",
+        "told_metadata(known_of(context.instance).instance, key, followed.properties)",
         'told_metadata(context.instance, key, {"hudi_assets.freshness_ms": str(seen.freshness.freshness)})',
         PUBLICATION,
     ),
@@ -2421,6 +2421,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "found.get(name.lower())",
         "found.get(name)",
         ("tests/catalog/test_follow.py",),
+    ),
+    Breakage(
+        "what a run told readers during a look is forgotten when the look publishes",
+        "hudi_assets/dagster/followed.py",
+        "told_metadata(known_of(context.instance).instance, key,",
+        "told_metadata(known_of(context.instance), key,",
+        KNOWN,
+    ),
+    Breakage(
+        "of a backlog of others every run is read in each tick",
+        "hudi_assets/dagster/known.py",
+        "_MOST_RUNS_OF_ALL: Final = 500\n",
+        "_MOST_RUNS_OF_ALL: Final = 5_000\n",
+        KNOWN,
+    ),
+    Breakage(
+        "Dagster's own variable for all its timeouts is passed over",
+        "hudi_assets/dagster/aside.py",
+        ', "DAGSTER_GRPC_TIMEOUT_SECONDS")',
+        ",)",
+        LOST_TICKS,
     ),
     Breakage(
         "each table is asked for by itself",
