@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,16 @@ import typer
 from hudi_assets.cli.blocks import Block, Wishes, block_of, identifier
 from hudi_assets.cli.output import print_json, print_text
 from hudi_assets.cli.table import FAILED, NOTHING_TO_DO, AsJson, EventTimeField, Writers, nothing_to_do
-from hudi_assets.engine import AUTO, HudiAssetsError, HudiTable, InvalidInput, TableProfile, parse_latency, problem_of
+from hudi_assets.engine import (
+    AUTO,
+    EnvironmentProblem,
+    HudiAssetsError,
+    HudiTable,
+    InvalidInput,
+    TableProfile,
+    parse_latency,
+    problem_of,
+)
 
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH…", help="Tables, or folders that hold tables.", show_default=False)
@@ -129,8 +139,17 @@ def _write(path: str, name: str, out: Path, wishes: Wishes, *, force: bool) -> W
     except (HudiAssetsError, OSError) as error:
         return Written(path, "refused", name=name, error=problem_of(error))
     block = block_of(name, profile, wishes)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(block.text, "utf-8")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.text, "utf-8")
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise EnvironmentProblem(
+            f"The block cannot be written: {error.strerror}.",
+            where=str(file.absolute()),
+            hint="Name a folder that this user may write by --out.",
+        ) from error
     return Written(path, "written", str(file), name, block=block, profile=profile)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,8 @@ def report(
     """A page on the table: its freshness over time, remaining log files, costs of compactions, lateness."""
     from hudi_assets.monitoring.tables import slo_ms
 
+    # Else it tells at length where it keeps its fonts when the user has no home.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         from hudi_assets.reporting.page import Page
     except ModuleNotFoundError as error:

@@ -68,7 +68,7 @@ def test_a_table_with_log_files_whose_event_time_column_is_not_known(
     set_property(table, COLUMN, None)
     answer = run(command, table, "--json")
     assert answer.code == WRONG_USE
-    for way in NAMED_BY:
+    for way in (*NAMED_BY, "the ordering field, here 'ts'"):
         assert way in answer.error["hint"]
 
 

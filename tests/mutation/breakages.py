@@ -40,6 +40,7 @@ ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 NAMED_FILES = ("tests/unit/test_named_file.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
+OTHER_USERS = ("tests/cli/test_other_users.py",)
 HINTS = ("tests/cli/test_other_machines.py::test_the_hint_is_that_of_the_problem",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 TICKS = ("tests/dagster/test_looks.py",)
@@ -1610,6 +1611,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         'no data latency, {asks}: {STATE_A_LATENCY}"',
         'no data latency, {asks}"',
         FIRST_CONTACT,
+    ),
+    Breakage(
+        "who names no event-time column is not told which one it often is",
+        f"{_ENGINE}/event_time/column_unit.py",
+        'if ordering else ""',
+        'if not ordering else ""',
+        FIRST_CONTACT,
+    ),
+    Breakage(
+        "matplotlib tells of its fonts where a user has no home",
+        "hudi_assets/cli/report.py",
+        "setLevel(logging.ERROR)",
+        "setLevel(logging.WARNING)",
+        OTHER_USERS,
+    ),
+    Breakage(
+        "a folder that takes no blocks is said as any file is",
+        "hudi_assets/cli/init.py",
+        "if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):",
+        "if error.errno is not None:",
+        OTHER_USERS,
     ),
     Breakage(
         "what a closed folder hides is taken for missing",

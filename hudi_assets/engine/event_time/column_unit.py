@@ -57,10 +57,12 @@ def column_of(state: TableState) -> tuple[str, EventTimeUnit | None]:
     """The event-time column and the unit that its type makes; None for one of integers."""
     name = state.config.event_time_field
     if name is None:
+        ordering = state.config.ordering_field
+        often = f" Often it is the ordering field, here {ordering!r}." if ordering else ""
         raise InvalidInput(
             "No event-time column is known: neither the table nor this call names one.",
             where=state.storage.base,
-            hint=f"{NAME_A_COLUMN[0].upper()}{NAME_A_COLUMN[1:]}.",
+            hint=f"{NAME_A_COLUMN[0].upper()}{NAME_A_COLUMN[1:]}.{often}",
         )
     names = state.data_schema.names
     if name not in names:
