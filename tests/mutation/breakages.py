@@ -2128,14 +2128,14 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a metastore's server that hangs is not left for the next",
         "hudi_assets/catalog/hive.py",
-        "                if self._answered or method != _QUESTION or not self._left:\n",
+        "                if self._answered or method not in _QUESTIONS or not self._left:\n",
         "                if method:\n",
         PUBLISHING,
     ),
     Breakage(
         "a change may be sent to two servers of a metastore",
         "hudi_assets/catalog/hive.py",
-        "if self._answered or method != _QUESTION or not self._left:",
+        "if self._answered or method not in _QUESTIONS or not self._left:",
         "if self._answered or not self._left:",
         PUBLISHING,
     ),
