@@ -5,7 +5,7 @@
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
-# make test-races, test-kills, test-cluster, test-live, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
@@ -31,6 +31,7 @@ COMPACTIONS ?= 10
 FUZZ_EXAMPLES ?= 1000
 FUZZ_SEED ?= 0
 MINUTES ?= 10
+TICKS ?= 3600
 ENV := scripts/with-env
 SETUP := scripts/setup
 # Of what is random: a number that can be given again.
@@ -134,6 +135,10 @@ test-kills: setup
 # A Spark cluster of two workers with speculation: COMPACTIONS on each table version, with attempts that write too late.
 test-cluster: setup
 	@COMPACTIONS=$(COMPACTIONS) $(ENV) python -m pytest -s tests/cluster $(ARGS)
+
+# As many ticks as an hour has seconds, on a real code server: memory has to stand still.
+test-ticks: setup
+	@MANY_TICKS=$(TICKS) $(ENV) python -m pytest -s tests/dagster/test_many_ticks.py $(ARGS)
 
 # A streaming writer of Apache Hudi beside our sensor, for MINUTES.
 test-live: setup

@@ -1,0 +1,30 @@
+"""What a code server of Dagster serves to test_many_ticks.py and benchmarks/served_tables.py: one block of many tables.
+
+`MANY_TABLES`: how many there are (3), in the folder `warehouse`. `MANY_SENSOR`: fields of the sensor, as JSON.
+`MANY_DEFAULTS`: fields that all tables share, as JSON, over those here, by which nothing is due.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from dagster.components import build_defs_for_component
+
+from hudi_assets.components import HudiTablesComponent
+
+_GIVEN: dict[str, Any] = {"external": True, "data_latency": "5h", "compact_every": "1h", "freshness_slo": "9h"}
+defs = build_defs_for_component(
+    HudiTablesComponent.model_validate(
+        {
+            "name": "many",
+            "defaults": _GIVEN | json.loads(os.environ.get("MANY_DEFAULTS", "{}")),
+            "tables": [
+                {"name": f"t{number}", "path": f"warehouse/t{number}"}
+                for number in range(int(os.environ.get("MANY_TABLES", "3")))
+            ],
+            "sensor": json.loads(os.environ.get("MANY_SENSOR", "{}")),
+        }
+    )
+)
