@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import sys
 import traceback
@@ -24,8 +25,8 @@ KEY, SECRET, TOKEN = "AKIATESTKEYNAME", "asecretthatnobodysees", "atokenthatnobo
 
 @pytest.fixture(autouse=True)
 def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
 
@@ -70,11 +71,15 @@ def test_profile(minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "nobody"}))
 
 
-def test_none(minio: Minio) -> None:
-    """Without any the machine's role is asked for. Here nothing answers that."""
-    store = open_storage(path(), {"endpoint": minio.endpoint})
-    with pytest.raises(EnvironmentProblem, match="No credentials"):
-        store.read("f")
+def test_none(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any the machine's role is asked for, at a place that has none here."""
+    with running_proxy(minio.port) as nowhere:
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", nowhere.endpoint)
+        nowhere.refuse("PUT", 403, b"")
+        store = open_storage(path(), {"endpoint": minio.endpoint})
+        with pytest.raises(EnvironmentProblem, match="No credentials"):
+            store.read("f")
+    assert nowhere.seen == [("PUT", "/latest/api/token")]
 
 
 def test_they_are_looked_up_again_in_another_process(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:

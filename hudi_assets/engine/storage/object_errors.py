@@ -17,8 +17,8 @@ from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, Environmen
 
 _STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
-# Where the cloud gives a machine its role's credentials: asked last, when nothing else has some.
-_INSTANCE_METADATA: Final = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
+# Where a cloud gives a machine or a container its role's credentials: asked last, when nothing else has some.
+_INSTANCE_METADATA: Final = ("/latest/api/token", "/latest/meta-data/", "169.254.170.2", "metadata.google.internal")
 
 
 class Unanswered(OSError):
@@ -66,7 +66,7 @@ def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
         return Conflict("The file has changed while it was read.", where=uri, hint="Look at the table again.")
     if isinstance(error, InvalidPathError):
         return CorruptTable("A file name is none that a store of objects can have.", where=uri)
-    if any(host in text for host in _INSTANCE_METADATA):
+    if any(place in text for place in _INSTANCE_METADATA):
         hint = "Give the environment variables of an access key, a profile, or this machine a role."
         return EnvironmentProblem("No credentials for the store were found.", where=uri, hint=hint)
     if status in (401, 403):
