@@ -78,8 +78,8 @@ class DyingStorage:
             result = real(*args)
             if dies:
                 self.dead = True
-                if hasattr(result, "abort"):
-                    result.abort()
+                if hasattr(result, "raw"):
+                    result.raw.close()  # a stream's hidden file stays, as after a real crash
                 raise Crash(self.operations[-1])
             return result
 

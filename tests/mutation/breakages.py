@@ -2531,6 +2531,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         STORES,
     ),
     Breakage(
+        "a stream that was never opened is aborted",
+        f"{_ENGINE}/storage/named_file.py",
+        '        hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")\n',
+        '        self._hidden = hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")\n',
+        NAMED_FILES,
+    ),
+    Breakage(
+        "what a killed holder of a lock left of its name stays",
+        f"{_ENGINE}/transaction/recover.py",
+        'file.name.startswith(".") and ',
+        "False and ",
+        ("tests/unit/test_lock.py",),
+    ),
+    Breakage(
         "half a file is seen while it is written",
         f"{_ENGINE}/storage/named_file.py",
         'path.with_name(f".{uuid.uuid4().hex}.tmp")',

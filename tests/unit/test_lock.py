@@ -17,7 +17,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
-from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.storage import SCRATCH, LocalStorage
 from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.transaction.heartbeat import FOLDER, INTERVAL, MISSES, Heartbeats
 from hudi_assets.engine.transaction.lock import EXECUTE, LOCK_EXPIRE, LOCK_PATH, WRITE, table_lock, write_lock
@@ -281,3 +281,17 @@ def test_a_second_beat_of_the_thread(table: HudiTable) -> None:
         while beat._last == first:
             time.sleep(0.005)
         assert fast.is_alive(INSTANT)
+
+
+def test_what_a_killed_holder_left_of_its_name_goes_after_a_day(table: HudiTable, storage: LocalStorage) -> None:
+    folder = Path(storage.uri(SCRATCH))
+    for hours in (25, 23):
+        killed: Any = storage.open_new(f"{SCRATCH}/{WRITE}.lock.json")
+        killed.raw.close()
+        then = time.time() - hours * 3600
+        (made,) = (file for file in folder.glob(".*.tmp") if file.stat().st_mtime > time.time() - 60)
+        os.utime(made, (then, then))
+    (removed,) = (sentence for sentence in table.recover() if "unfinished file" in sentence)
+    (left,) = folder.glob(".*.tmp")
+    assert left.name not in removed
+    assert left.stat().st_mtime > time.time() - 24 * 3600

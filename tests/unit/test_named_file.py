@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -81,6 +83,24 @@ def test_the_file_is_named(storage: LocalStorage, what: str) -> None:
 def test_a_task_names_it_too(storage: LocalStorage) -> None:
     problem = capture(WRITES["base file"], storage)
     assert storage.uri("p/file") in str(problem)
+
+
+def test_a_file_that_cannot_be_opened_is_the_only_error(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more is raised where the stream that never was is forgotten."""
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    Path(storage.uri("p")).mkdir()
+
+    def no_more(path: Path, mode: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", str(path))
+
+    monkeypatch.setattr("hudi_assets.engine.storage.named_file.io.FileIO", no_more)
+    with pytest.raises(OSError, match="Too many open files") as failed:
+        storage.open_new("p/file")
+    assert failed.value.filename == storage.uri("p/file")
+    del failed
+    gc.collect()
+    assert unraisable == []
 
 
 def test_a_name_that_is_known_stays() -> None:

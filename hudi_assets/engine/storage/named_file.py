@@ -27,13 +27,13 @@ class NamedWriter(io.BufferedWriter):
     """A new file that takes its name, over what is there, when it is closed; before that it is hidden beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")
         try:
-            super().__init__(io.FileIO(self._hidden, "xb"))
+            super().__init__(io.FileIO(hidden, "xb"))
         except OSError as error:
             error.filename = os.fspath(path)
             raise
+        self._path, self._hidden = path, hidden  # what could not be opened has nothing to abort
 
     def write(self, data: Any, /) -> int:
         with naming(self._path):

@@ -139,5 +139,8 @@ def forget_dead_heartbeats(table: OpenTable, state: TableState) -> tuple[str, ..
 def forget_scratch(storage: Storage, publisher: Publisher) -> tuple[str, ...]:
     """Remove what a killed process left of a file that it had not put in its place yet. Executors may be at work."""
     old = publisher.now_ms() - _SCRATCH_MS
-    dead = [file.path for file in storage.list_files(f"{SCRATCH}/tmp") if file.modified_ms < old]
+    found = storage.list_files(f"{SCRATCH}/tmp")
+    # A stream's file is hidden beside the one that it becomes: the holder's of a lock.
+    found += (file for file in storage.list_files(SCRATCH) if file.name.startswith(".") and file.name.endswith(".tmp"))
+    dead = [file.path for file in found if file.modified_ms < old]
     return tuple(f"removed the unfinished file {path}" for path in dead if storage.delete(path))
