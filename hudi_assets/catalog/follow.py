@@ -58,9 +58,14 @@ def follow(
         found = None if place.was_never_used else find(place)
         if found is None or not is_same_table(found.path, table.path):
             return NOT_PUBLISHED
-        differs = what_differs(found.properties, seen, files=place.names.form is Form.VIEWS, step_ms=step_ms)
-        why = differs or (None if found.together else _APART)
-        return Followed(True) if why is None else Followed(True, why, place.publish(_read_as(table, found, None)))
+        names_files = place.names.form is Form.VIEWS
+        why = what_differs(found.properties, seen, files=names_files, step_ms=step_ms)
+        why = why or (None if found.together else _APART)
+        if why is not None:
+            return Followed(True, why, place.publish(_read_as(table, found, None)))
+        if names_files:
+            note_only_view(table, place.note_file, seen.view_digest)  # a publisher that died left more in the note
+        return Followed(True)
     except HudiAssetsError as problem:
         return Followed(False, str(problem))
 
@@ -78,7 +83,7 @@ def before_clean(table: HudiTable) -> None:
         try:
             found = _found(note, table)
             if found is None:
-                forget(table, note)
+                _forget(table, note)
             elif found.properties.get(VIEW_DIGEST) != (digest := table.view_digest()):
                 note.place.publish(_read_as(table, found, note.settings))
             else:
@@ -106,12 +111,20 @@ def _published_again(table: HudiTable, note: Note) -> str | None:
     try:
         found = _found(note, table)
         if found is None:
-            forget(table, note)
+            _forget(table, note)
         else:
             note.place.publish(_read_as(table, found, note.settings))
     except (HudiAssetsError, OSError) as problem:
         return f"{note.place.names.database}.{note.place.names.ro} is not published anew: {problem}"
     return None
+
+
+def _forget(table: HudiTable, note: Note) -> None:
+    """Nothing stands there. Where a first publication has come meanwhile, it is noted again, by publishing it anew."""
+    forget(table, note)
+    found = _found(note, table)
+    if found is not None:
+        note.place.publish(_read_as(table, found, note.settings))
 
 
 def _found(note: Note, table: HudiTable) -> Found | None:

@@ -40,6 +40,7 @@ DATABASE = "HUDI_ASSETS_DATABASE"
 _HOME = "home:"
 # For a question: a tick that looks at many tables must not wait long for a metastore that hangs.
 _QUICK_MS = 5_000
+_MOST_DIGESTS = 20
 _LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -123,13 +124,22 @@ class Place:
         return Found(ro.parameters, rt.parameters.get(PUBLICATION) == ro.parameters.get(PUBLICATION))
 
     def publish(self, table: HudiTable) -> dict[str, str]:
-        """Publish the table here, and note it with the table, first: a crash in between leaves no view unprotected."""
+        """Publish the table here, and note it with the table, first: a crash in between leaves no view unprotected.
+
+        And once more afterwards: a clean beside a first publication saw no view yet, and forgot the note.
+        """
         address = self.address()
         _note(table, self, address)
-        file = _file_of(self)
+        file = self.note_file
         properties = publish(address, table, self.names, lambda read: _note_view(table, file, read.view_digest))
+        _note(table, self, None)
         note_only_view(table, file, properties[VIEW_DIGEST])
         return properties
+
+    @property
+    def note_file(self) -> str:
+        """Two machines' places of the same words have a file each."""
+        return _file(asdict(self) if self.machine is None else {**asdict(self), "machine": self.machine})
 
     @property
     def home_directory(self) -> Path | None:
@@ -209,8 +219,16 @@ def note_only_view(table: HudiTable, file: str, digest: str) -> None:
 
 
 def _note_view(table: HudiTable, file: str, digest: str) -> None:
-    """Into a note: a view with this digest may stand there too, from now on. Where nobody knew which, nobody does."""
-    _note_views(table, file, lambda before: None if before is None else sorted({*before, digest}))
+    """Into a note: a view with this digest may stand there too, from now on. Where nobody knew which, nobody does.
+
+    Nor after many publishers that did not come to an end, as where the metastore may be read and not altered.
+    """
+
+    def noted(before: list[str] | None) -> list[str] | None:
+        now = None if before is None else sorted({*before, digest})
+        return None if now is None or len(now) > _MOST_DIGESTS else now
+
+    _note_views(table, file, noted)
 
 
 def _note_views(table: HudiTable, file: str, noted: Callable[[list[str] | None], list[str] | None]) -> None:
@@ -235,23 +253,24 @@ def is_same_table(published: str, path: str) -> bool | None:
         return None
 
 
-def _note(table: HudiTable, place: Place, address: str) -> None:
+def _note(table: HudiTable, place: Place, address: str | None) -> None:
     """A table that this process may not write into keeps no note: nobody protects its views from a clean.
 
     Of a metastore that does not answer there is no new note: nobody could ever ask it, and nothing is published there.
+    `address`: where it is asked; None where it has answered.
     """
     storage = open_storage(table.path)
     with suppress(OSError):
         _make_id(place)
     said: dict[str, Any] = {**asdict(place), "settings": table.given_settings(), "machine": place.machine}
-    file = _file_of(place)
+    file = place.note_file
     if storage.exists(file):
         with suppress(HudiAssetsError, OSError, ValueError, AttributeError):
             before = json.loads(storage.read(file))
             if before.items() >= said.items():
                 return
             said[NOTED_DIGESTS] = before.get(NOTED_DIGESTS)
-    else:
+    elif address is not None:
         with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:
             metastore.entry(place.names.database, place.names.ro)
     with suppress(HudiAssetsError, OSError):
@@ -266,11 +285,6 @@ def _host_of(uri: str) -> str:
         return urlsplit(uri.strip()).hostname or ""
     except ValueError:
         return ""
-
-
-def _file_of(place: Place) -> str:
-    """Two machines' places of the same words have a file each."""
-    return _file(asdict(place) if place.machine is None else {**asdict(place), "machine": place.machine})
 
 
 def _file(words: Mapping[str, Any]) -> str:

@@ -6,12 +6,15 @@ The metastore is one in memory; the tables are real.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hudi_assets.catalog.follow import before_clean
-from hudi_assets.catalog.places import Place, notes_of
+from hudi_assets.catalog.follow import after_change, before_clean, follow
+from hudi_assets.catalog.hive import Entry
+from hudi_assets.catalog.places import Note, Place, forget, notes_of
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable
 from hudi_assets.engine.storage import LocalStorage
@@ -29,6 +32,11 @@ def table(tmp_path: Path, memory: Memory, session: LocalSession) -> HudiTable:
     made = compacted(make_table(tmp_path / "t", clock="commit"), session, 9)
     place().publish(made)
     return compacted(made, session, 10, 11)
+
+
+def noted(table: HudiTable) -> Any:
+    (file,) = notes(table)
+    return json.loads(file.read_text())[NOTED_DIGESTS]
 
 
 def refused(table: HudiTable) -> str:
@@ -131,3 +139,70 @@ def test_a_note_that_is_deleted_while_notes_are_read_is_none(table: HudiTable, m
     monkeypatch.setattr(LocalStorage, "read", gone)
     assert [Path(note.path(table)) for note in notes_of(table)] == [file]
     assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_a_clean_beside_a_first_publication_leaves_its_note(
+    tmp_path: Path, memory: Memory, session: LocalSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds no view yet, and forgets the place; the publisher notes it again."""
+    table = compacted(make_table(tmp_path / "t", clock="commit"), session, 9)
+    create = Memory.create
+
+    def beside(self: Memory, database: str, name: str, entry: Entry) -> None:
+        if name == "t_ro" and not memory.standing:
+            before_clean(table)
+            assert notes(table) == []
+        create(self, database, name, entry)
+
+    monkeypatch.setattr(Memory, "create", beside)
+    place().publish(table)
+    assert noted(table) == [table.view_digest()]
+    compacted(table, session, 10, 11)
+    refused(table)
+
+
+@pytest.mark.parametrize("by", [before_clean, after_change])
+def test_a_first_publication_that_comes_while_the_place_is_forgotten_is_noted(
+    tmp_path: Path,
+    memory: Memory,
+    session: LocalSession,
+    monkeypatch: pytest.MonkeyPatch,
+    by: Callable[[HudiTable], object],
+) -> None:
+    table = compacted(make_table(tmp_path / "t", clock="commit"), session, 9)
+    place().publish(table)
+    memory.standing.clear()
+
+    def beside(table: HudiTable, note: Note) -> None:
+        place().publish(table)
+        forget(table, note)
+
+    monkeypatch.setattr("hudi_assets.catalog.follow.forget", beside)
+    by(table)
+    assert noted(table) == [table.view_digest()]
+
+
+def test_a_look_at_true_views_mends_the_note(table: HudiTable, memory: Memory) -> None:
+    """As after a publisher that died right behind the views, or where an earlier day's note has no digests."""
+    before = noted(table)
+    place().publish(table)
+    (file,) = notes(table)
+    for left in ([*before, table.view_digest()], None):
+        file.write_text(json.dumps({**json.loads(file.read_text()), NOTED_DIGESTS: left}))
+        refused(table)
+        assert follow(table.look(), table, place()).properties is None
+        assert noted(table) == [table.view_digest()]
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_publishers_that_never_come_to_an_end_do_not_fill_the_note(
+    table: HudiTable, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.dies_at = "t_ro"
+    for number in range(25):
+        monkeypatch.setattr("hudi_assets.engine.hudi_table.reports.view_digest", lambda _, at=number: f"d{at}")
+        with pytest.raises(KeyboardInterrupt):
+            place().publish(table)
+        found = noted(table)
+        assert len(found) == number + 2 if number < 19 else found is None
+    refused(table)

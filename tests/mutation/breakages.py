@@ -2014,15 +2014,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a publisher that dies leaves a view that nobody protects",
         "hudi_assets/catalog/places.py",
-        "        _note(table, self, address)\n        file = _file_of(self)\n",
-        "        file = _file_of(self)\n        publish(address, table, self.names)\n"
+        "        _note(table, self, address)\n        file = self.note_file\n",
+        "        file = self.note_file\n        publish(address, table, self.names)\n"
         "        _note(table, self, address)\n",
         NOTES,
     ),
     Breakage(
         "an address that nobody answers at is noted",
         "hudi_assets/catalog/places.py",
-        "    else:\n        with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:\n"
+        "    elif address is not None:\n        with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:\n"
         "            metastore.entry(place.names.database, place.names.ro)\n",
         "",
         NOTES,
@@ -2030,8 +2030,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a snapshot view that a dying publisher left behind stays",
         "hudi_assets/catalog/follow.py",
-        "        why = differs or (None if found.together else _APART)\n",
-        "        why = differs\n",
+        "        why = why or (None if found.together else _APART)\n",
+        "",
         NOTES,
     ),
     Breakage(
@@ -2243,6 +2243,34 @@ BREAKAGES: tuple[Breakage, ...] = (
         "hudi_assets/catalog/places.py",
         "sorted({*before, digest})",
         "[digest]",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a note grows with each publisher that does not come to an end",
+        "hudi_assets/catalog/places.py",
+        "if now is None or len(now) > _MOST_DIGESTS else now",
+        "if now is None else now",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a first publication is not noted after a clean beside it",
+        "hudi_assets/catalog/places.py",
+        "        _note(table, self, None)\n",
+        "",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a first publication that comes while the place is forgotten is not noted",
+        "hudi_assets/catalog/follow.py",
+        "    forget(table, note)\n    found = _found(note, table)\n",
+        "    forget(table, note)\n    found = None\n",
+        NOTED_VIEWS,
+    ),
+    Breakage(
+        "a look leaves in the note what a publisher that died left there",
+        "hudi_assets/catalog/follow.py",
+        "        if names_files:\n",
+        "        if False:\n",
         NOTED_VIEWS,
     ),
     Breakage(
