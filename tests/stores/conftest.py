@@ -15,7 +15,6 @@ from tests.stores.minio import BUCKET, Minio, minio_program, running_minio
 
 @pytest.fixture(scope="session")
 def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
-    pytest.importorskip("obstore")
     program = minio_program()
     if program is None:
         pytest.skip("there is no MinIO: make test-stores builds it, HUDI_ASSETS_MINIO names one")

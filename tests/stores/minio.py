@@ -102,7 +102,11 @@ def running_minio(program: Path, folder: Path) -> Iterator[Minio]:
         yield minio
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _free_port() -> int:

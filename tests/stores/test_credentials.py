@@ -71,6 +71,59 @@ def test_profile(minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         works(open_storage(path(), {"endpoint": minio.endpoint, "profile": "nobody"}))
 
 
+def test_the_default_profile(minio: Minio, tmp_path: Path) -> None:
+    """As `aws configure` writes it."""
+    _write_profile(minio, tmp_path)
+    for file in ("config", "credentials"):
+        text = (tmp_path / file).read_text()
+        (tmp_path / file).write_text(text.replace("profile team", "default").replace("team", "default"))
+    assert works(open_storage(path(), {"endpoint": minio.endpoint}))
+
+
+def test_options_are_one_identity(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies about of another one is not added."""
+    monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    assert works(open_storage(path(), minio.options))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", minio.secret_access_key)
+    for alone in ("access_key_id", "secret_access_key", "session_token"):
+        with pytest.raises(InvalidInput, match="go together"):
+            open_storage(path(), {"endpoint": minio.endpoint, alone: SECRET})
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_the_bucket_in_the_hosts_name(monkeypatch: pytest.MonkeyPatch, by_option: bool) -> None:
+    """Such a name is asked of no resolver here, but of a proxy on the loopback."""
+    given = {"access_key_id": KEY, "secret_access_key": SECRET, "region": "us-east-1", "virtual_hosted": "true"}
+    if by_option:
+        given["endpoint"] = "http://store.test:9000"
+    else:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://store.test:9000")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with running_proxy(1) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, proxy.endpoint)
+        proxy.refuse("GET", 404, b"")
+        with pytest.raises(FileNotFoundError):
+            open_storage("s3://bucket/t", given).read("f")
+    assert proxy.seen == [("GET", "http://bucket.store.test:9000/t/f")]
+
+
+def test_a_bucket_in_another_region() -> None:
+    given = {"access_key_id": KEY, "secret_access_key": SECRET}
+    with running_proxy(1) as proxy:
+        store = open_storage(path(), {"endpoint": proxy.endpoint, **given})
+        malformed = b"<Error><Code>AuthorizationHeaderMalformed</Code></Error>"
+        for status, body in ((301, b"<Error><Code>PermanentRedirect</Code></Error>"), (400, malformed)):
+            proxy.refuse("GET", status, body)
+            with pytest.raises(EnvironmentProblem, match="another region") as elsewhere:
+                store.read("f")
+            assert "AWS_REGION" in str(elsewhere.value.next_step)
+        proxy.refuse("HEAD", 400, b"")
+        with pytest.raises(OSError, match="AWS_REGION"):
+            store.size("f")
+
+
 def test_none(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any the machine's role is asked for, at a place that has none here."""
     with running_proxy(minio.port) as nowhere:

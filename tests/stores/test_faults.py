@@ -14,6 +14,9 @@ from hudi_assets.engine.storage import Storage, open_storage
 from tests.stores.faults import FAULTS, Proxy, running_proxy
 from tests.stores.minio import BUCKET, Minio
 
+ANSWERED = ("500, not done", "503")
+"""Nothing was done, and the store says so: whoever asks again succeeds."""
+
 
 @pytest.fixture
 def proxy(minio: Minio) -> Iterator[Proxy]:
@@ -78,6 +81,7 @@ def test_a_published_file_is_there_or_refused(store: Storage, proxy: Proxy, faul
     try:
         store.publish("staged", "f")
     except (Conflict, OSError):
+        assert fault not in ANSWERED
         assert not store.exists("f") or store.read("f") == b"whole"
     else:
         assert store.read("f") == b"whole"
@@ -94,6 +98,7 @@ def test_a_stream_commits_whole(store: Storage, proxy: Proxy, fault: str) -> Non
             with store.open_new(path) as out:
                 out.write(content)
         except OSError:
+            assert fault not in ANSWERED
             assert not store.exists(path) or store.read(path) == content
         else:
             assert store.read(path) == content
@@ -140,4 +145,20 @@ def test_opening_asks_once_and_a_footer_costs_nothing_more(store: Storage, proxy
         for back in (8, 60_000, 3_000):
             stream.seek(-back, 2)
             assert len(stream.read()) == back
+    assert [method for method, _ in proxy.seen] == ["GET"]
+
+
+def test_the_whole_is_read_by_one_request_more(store: Storage, proxy: Proxy) -> None:
+    content = random.Random(6).randbytes(3_000_000)
+    store.create("f", content)
+    proxy.seen.clear()
+    with store.open("f") as stream:
+        assert stream.read() == content
+    assert [method for method, _ in proxy.seen] == ["GET", "GET"]
+
+
+def test_what_is_refused_is_not_asked_again_in_another_way(store: Storage, proxy: Proxy) -> None:
+    proxy.refuse("GET", 403, b"<Code>AccessDenied</Code>")
+    with pytest.raises(PermissionError):
+        store.open("f")
     assert [method for method, _ in proxy.seen] == ["GET"]

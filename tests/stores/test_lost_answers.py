@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import obstore
 import pytest
-from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, InvalidPathError
 
-from hudi_assets.engine.errors import Conflict
+from hudi_assets.engine.errors import Conflict, CorruptTable
+from hudi_assets.engine.storage import each
 from tests.stores.memory import MemoryStorage
 from tests.stores.test_credentials import everything_said
 
@@ -94,3 +98,50 @@ def test_the_librarys_words_go_nowhere(monkeypatch: pytest.MonkeyPatch, status: 
         with pytest.raises(OSError, match=r"SlowDown|ends before") as failed:
             call()
         assert SECRET not in everything_said(failed.value)
+
+
+@pytest.mark.parametrize("call", ["head", "delete"])
+def test_what_is_published_is_not_refused_for_its_staged_file(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def fail(*args: object) -> None:
+        raise GenericError(LOST)
+
+    store = MemoryStorage()
+    store.create("staged", b"x")
+    with monkeypatch.context() as patched:
+        patched.setattr(obstore, call, fail)
+        store.publish("staged", "f")
+    assert store.read("f") == b"x"
+
+
+def test_a_mark_of_emrs_is_no_file() -> None:
+    store = MemoryStorage()
+    store.create("d/x_$folder$", b"")
+    store.create("d/f", b"")
+    assert [file.path for file in store.list_files("d")] == ["d/f"]
+
+
+def test_a_name_that_no_file_can_have_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise InvalidPathError(LOST)
+
+    monkeypatch.setattr(obstore, "list_with_delimiter", fail)
+    with pytest.raises(CorruptTable) as wrong:
+        MemoryStorage().list_folder("d")
+    assert "two slashes" in str(wrong.value.next_step)
+
+
+def test_after_an_error_nothing_more_is_begun() -> None:
+    """Also where the first one asked takes longest."""
+    failed, begun = threading.Event(), []
+
+    def ask(number: int) -> None:
+        begun.append(number)
+        if number == 1:
+            failed.set()
+            raise ZeroDivisionError
+        failed.wait(10)
+        time.sleep(0.2)
+
+    with pytest.raises(ZeroDivisionError):
+        each(MemoryStorage(), ask, range(200))
+    assert len(begun) < 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from hudi_assets.engine.storage.interface import Storage
@@ -24,7 +24,7 @@ def each(storage: Storage, ask: Callable[[Asked], Answer], asked: Iterable[Asked
     with ThreadPoolExecutor(width, thread_name_prefix="storage") as pool:
         futures = [pool.submit(ask, one) for one in waiting]
         try:
-            return [future.result() for future in futures]
-        except BaseException:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        return [future.result() for future in futures]

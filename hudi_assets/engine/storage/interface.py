@@ -136,13 +136,20 @@ class Storage(Protocol):
         """Write a file whole, over what is there."""
 
     def replace_if(self, path: str, data: bytes, version: str) -> str:
-        """`replace` where the file still has this version, else `Conflict`; its new version."""
+        """`replace` where the file still has this version, else `Conflict`; its new version.
+
+        A version may name a content alone (S3's ETag): who writes the bytes that are there already is not refused, and
+        a content that came back is the one that was. So a lock's content must be its holder's own.
+        """
 
     def open_new(self, path: str) -> NewFile:
         """A stream into a file that nobody sees before it is closed; what is there is overwritten then."""
 
     def publish(self, staged: str, path: str) -> None:
-        """Give a closed file its name, whole and at once; `Conflict` if there is one of that name."""
+        """Give a closed file its name, whole and at once; `Conflict` if there is one of that name.
+
+        Where a store's answer was lost, the file of that name may be this call's own.
+        """
 
     def hard_link(self, target: str, link: str) -> None: ...
     def symlink(self, target: str, link: str) -> None:

@@ -19,6 +19,10 @@ _STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 # Where a cloud gives a machine or a container its role's credentials: asked last, when nothing else has some.
 _INSTANCE_METADATA: Final = ("/latest/api/token", "/latest/meta-data/", "169.254.170.2", "metadata.google.internal")
+_NO_RANGE: Final = ("value for CONTENT_RANGE", "non-partial response")
+# A store sends who asks in another region elsewhere, and the library does not follow.
+_NO_LOCATION: Final = "redirect without LOCATION"
+_OTHER_REGION: Final = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
 
 
 class Unanswered(OSError):
@@ -56,7 +60,7 @@ def _is_the_librarys(error: BaseException) -> bool:
 
 def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
     status, code = _status(text), _code(text)
-    if status == 416 or "StartTooLarge" in text:
+    if _is_beyond_the_end(text):
         return OSError(errno.ERANGE, "the file ends before that", uri)
     if code == "NoSuchBucket":
         return InvalidInput("There is no such bucket.", where=uri, hint="Correct the path or the endpoint.")
@@ -65,16 +69,32 @@ def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
     if isinstance(error, PreconditionError):
         return Conflict("The file has changed while it was read.", where=uri, hint="Look at the table again.")
     if isinstance(error, InvalidPathError):
-        return CorruptTable("A file name is none that a store of objects can have.", where=uri)
+        hint = "Rename or delete the object below it whose name has two slashes in a row, or a part that is . or .."
+        return CorruptTable("A name in the bucket is none that a file can have.", where=uri, hint=hint)
+    if _NO_LOCATION in text or code in _OTHER_REGION:
+        hint = "Set AWS_REGION, or the option region, to the bucket's region."
+        return EnvironmentProblem("The bucket is in another region.", where=uri, hint=hint)
     if any(place in text for place in _INSTANCE_METADATA):
         hint = "Give the environment variables of an access key, a profile, or this machine a role."
         return EnvironmentProblem("No credentials for the store were found.", where=uri, hint=hint)
     if status in (401, 403):
         return PermissionError(errno.EACCES, f"the store refuses it ({code or status})", uri)
+    if status == 400 and not code:  # all that a HEAD is told where the region is another one
+        return OSError(REMOTE, "the store refuses it (400): is AWS_REGION the bucket's region?", uri)
     answer = f" ({' '.join(filter(None, (str(status), code)))})" if status else ""
     if status is not None and status < 500 and status != 429:
         return OSError(REMOTE, f"the store refuses it{answer}", uri)
     return Unanswered(REMOTE, f"the store does not answer{answer}", uri)
+
+
+def is_of_the_range(error: Exception) -> bool:
+    """True where a range is what fails: of an empty file stores refuse one, or answer in a way of their own."""
+    text = str(error)
+    return _is_beyond_the_end(text) or any(words in text for words in _NO_RANGE)
+
+
+def _is_beyond_the_end(text: str) -> bool:
+    return _status(text) == 416 or "StartTooLarge" in text
 
 
 def _status(text: str) -> int | None:

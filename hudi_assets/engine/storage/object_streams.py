@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import obstore
 from obstore.exceptions import BaseError
 
-from hudi_assets.engine.storage.object_errors import said_by_store
+from hudi_assets.engine.storage.object_errors import is_of_the_range, said_by_store
 
 if TYPE_CHECKING:
     from obstore import WritableFile
@@ -35,8 +35,10 @@ class Download(io.RawIOBase):
                 found = obstore.get(store, key, options={"range": {"suffix": _TAIL}})
                 self._tail = bytes(found.bytes())
                 meta = found.meta
-            except BaseError:
+            except BaseError as error:
                 # An empty object has no end that could be asked for.
+                if not is_of_the_range(error):
+                    raise
                 meta, self._tail = obstore.head(store, key), b""
                 if meta["size"]:
                     raise
@@ -64,6 +66,13 @@ class Download(io.RawIOBase):
             buffer[:length] = self._bytes(length)
             self._at += length
         return length
+
+    def readall(self) -> bytes:
+        """One request. Without this Python asks for 8 KiB at a time."""
+        length = max(0, self._size - self._at)
+        rest = self._bytes(length) if length else b""
+        self._at += len(rest)
+        return rest
 
     def _bytes(self, length: int) -> bytes:
         in_tail = self._at - (self._size - len(self._tail))

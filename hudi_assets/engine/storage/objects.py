@@ -10,6 +10,7 @@ import errno
 import io
 import uuid
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -117,7 +118,7 @@ class ObjectStorage(ABC):
         key = self._key(directory)
         with said_by_store(self.uri(directory)):
             found = obstore.list_with_delimiter(self._store, f"{key}/" if key else None)
-        # Other engines mark a folder by an empty object of its name.
+        # Other engines mark a folder by an empty object of its name, or, on EMR, of its name and `_$folder$`.
         files = [
             FileInfo(
                 self._path(one["path"]),
@@ -126,7 +127,7 @@ class ObjectStorage(ABC):
                 version=one["e_tag"],
             )
             for one in found["objects"]
-            if one["path"] != key
+            if one["path"] != key and not one["path"].endswith("_$folder$")
         ]
         return files, sorted(map(self._path, found["common_prefixes"]))
 
@@ -240,7 +241,8 @@ class ObjectStorage(ABC):
             self.copy(staged, path)
         except FileExistsError:
             raise _too_late("Another process created this file first.", self.uri(path)) from None
-        self.delete(staged)
+        with suppress(OSError):  # the name is taken by now, and what stays is swept
+            self.delete(staged)
 
     def copy(self, source: str, target: str) -> None:
         try:

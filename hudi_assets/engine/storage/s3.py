@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from obstore.store import S3Store
 
@@ -32,6 +33,8 @@ _CAPABILITIES: Final = Capabilities(
     at_once=32,
 )
 _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
+# What a profile has that gives credentials.
+_GIVES: Final = ("aws_access_key_id", "role_arn", "sso_session", "sso_start_url", "credential_process")
 _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -61,19 +64,31 @@ class S3Storage(ObjectStorage):
         settings: dict[str, Any] = {key: options[key] for key in ("endpoint", "region") if key in options}
         if options.get("virtual_hosted", "false") == "true":
             settings["virtual_hosted_style_request"] = True
-        profile = options.get("profile") or _profile_of_environment()
-        if profile and not self._secrets:
+            if endpoint:  # the library takes one as it is
+                settings["endpoint"] = _hosting(self.bucket, endpoint)
+        if self._secrets:
+            settings["credential_provider"] = self._given
+        elif profile := options.get("profile") or _profile_of_environment():
             settings["credential_provider"] = _credentials_of_profile(profile)
         return S3Store(
             self.bucket,
             **settings,
-            **self._secrets,
             # Whoever names an endpoint without TLS means it.
             client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=2)},
             retry_config=_RETRIES,
             # S3 refuses a taken name of a copy only so.
             copy_if_not_exists="multipart",
         )
+
+    def _given(self) -> Any:
+        """The options' identity, whole: nothing of the environment's is added."""
+        given = self._secrets
+        return {
+            "access_key_id": given["access_key_id"],
+            "secret_access_key": given["secret_access_key"],
+            "token": given.get("session_token"),
+            "expires_at": None,
+        }
 
 
 def open_s3(path: str, options: Mapping[str, str]) -> S3Storage:
@@ -94,12 +109,42 @@ def open_s3(path: str, options: Mapping[str, str]) -> S3Storage:
     if unknown:
         hint = f"There are: {', '.join((*_PLAIN, *_SECRET))}."
         raise InvalidInput(f"There is no storage option {', '.join(unknown)}.", where=f"{scheme}://{bucket}", hint=hint)
+    if set(options) & set(_SECRET) and not {"access_key_id", "secret_access_key"} <= set(options):
+        hint = "Give both, or neither: then the environment's are used."
+        raise InvalidInput(
+            "The storage options access_key_id and secret_access_key go together.",
+            where=f"{scheme}://{bucket}",
+            hint=hint,
+        )
     return S3Storage(f"{scheme}://{bucket}/{prefix}", options)
 
 
+def _hosting(bucket: str, endpoint: str) -> str:
+    """An endpoint with the bucket in the name of its host."""
+    parts = urlsplit(endpoint)
+    return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
+
+
 def _profile_of_environment() -> str | None:
-    """As AWS's tools: an access key in the environment goes before a profile."""
-    return None if os.environ.get("AWS_ACCESS_KEY_ID") else os.environ.get("AWS_PROFILE")
+    """As AWS's tools: an access key in the environment goes before a profile, and a web identity before the default."""
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        return None
+    named = os.environ.get("AWS_PROFILE")
+    if named or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
+        return named
+    return "default" if _default_gives_credentials() else None
+
+
+def _default_gives_credentials() -> bool:
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ImportError:
+        return False
+    try:
+        return any(key in _GIVES for key in Session().full_config["profiles"].get("default", {}))
+    except BotoCoreError:
+        return True  # files that cannot be read: said where they are used
 
 
 def _credentials_of_profile(profile: str) -> Any:
@@ -111,7 +156,9 @@ def _credentials_of_profile(profile: str) -> Any:
         hint = "pip install 'hudi-assets[s3]'"
         raise EnvironmentProblem(f"The profile {profile} needs the package boto3.", hint=hint) from error
     try:
-        return Boto3CredentialProvider(boto3.session.Session(profile_name=profile))
+        session = boto3.session.Session(profile_name=profile)
+        # What expires is asked for again in time: boto3 renews it a quarter of an hour before.
+        return Boto3CredentialProvider(session, ttl=timedelta(minutes=5))
     except (BotoCoreError, ValueError) as error:
         hint = "Correct the name, or the files that AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE name."
         raise EnvironmentProblem(f"The profile {profile} gives no credentials.", hint=hint) from error
