@@ -249,10 +249,11 @@ def report_refusal(
     seen: Seen,
     checks: Iterable[AssetCheckEvaluation],
     wall_ms: int,
+    says: Mapping[str, str],
 ) -> None:
     """What a tick saw that is about to fail because the table is refused: its numbers go on, at the same pace."""
     last = _refusals.get(path, Reported())
-    observed, _refusals[path] = observations(table, seen, last, wall_ms, says={}, before_run=False)
+    observed, _refusals[path] = observations(table, seen, last, wall_ms, says=says, before_run=False)
     report_now(known, [*observed, *checks])
 
 

@@ -257,7 +257,7 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     found |= {NO_LATE_RECORDS: late} if late else {}
     checks = evaluations(known, table, found, now, run_at_work=running is not None)
     if refused is not None:
-        report_refusal(known, table, hudi.path, seen, checks, now)
+        report_refusal(known, table, hudi.path, seen, checks, now, says)
         raise _AlreadyReportedError from refused
     why = str(problem) if problem is not None and running is None else why
     seen_before = Reported.of(context.cursor)

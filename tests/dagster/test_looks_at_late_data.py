@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dagster import DagsterRunStatus, RunsFilter
+from dagster import AssetKey, AssetRecordsFilter, DagsterRunStatus, RunsFilter
 
 from hudi_assets.catalog.places import Found
 from hudi_assets.catalog.publication import properties_of
@@ -189,3 +189,23 @@ def test_what_is_published_of_a_table_that_is_refused_follows_it_too(
     with pytest.raises(InvalidInput, match="say who writes"):
         sensor.tick()
     assert says(sensor) == iso(ms(2) - 1)
+
+
+def test_what_is_wrong_with_the_catalog_of_a_refused_table_is_in_the_observation(
+    sensor: Sensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: HudiTable) -> None:
+        raise InvalidInput("say who writes")
+
+    def broken(_: object) -> None:
+        raise ValueError("no catalog today")
+
+    sensor.platform.ingest(0, 1)
+    monkeypatch.setattr(HudiTable, "look", refuse)
+    monkeypatch.setattr(FilePlace, "found", broken)
+    with pytest.raises(InvalidInput, match="say who writes"):
+        sensor.tick()
+    records = AssetRecordsFilter(asset_key=AssetKey(["events", "freshness"]))
+    observed = sensor.instance.fetch_observations(records, limit=1).records[0].asset_observation
+    assert observed is not None
+    assert "no catalog today" in str(observed.metadata["catalog"].value)

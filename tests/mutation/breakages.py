@@ -2232,6 +2232,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         LATE_LOOKS,
     ),
     Breakage(
+        "what is wrong with the catalog of a refused table is not in the observation",
+        "hudi_assets/dagster/looks.py",
+        "observations(table, seen, last, wall_ms, says=says, ",
+        "observations(table, seen, last, wall_ms, says={}, ",
+        LATE_LOOKS,
+    ),
+    Breakage(
         "a clean asks no note of a published view",
         "hudi_assets/engine/actions/cleaning/clean.py",
         "            if not unasked:\n",
