@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -140,8 +142,32 @@ def test_after_an_error_nothing_more_is_begun() -> None:
             failed.set()
             raise ZeroDivisionError
         failed.wait(10)
-        time.sleep(0.2)
+        time.sleep(2 if number == 0 else 0.05)
 
     with pytest.raises(ZeroDivisionError):
         each(MemoryStorage(), ask, range(200))
-    assert len(begun) < 20
+    assert len(begun) < 50
+
+
+_FORK = """
+import os
+from tests.stores.memory import MemoryStorage
+store = MemoryStorage()
+store.create("f", b"x")
+for ask in (store.read, MemoryStorage().read):
+    if (child := os.fork()) == 0:
+        try:
+            ask("f")
+        except BaseException as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+print(store.read("f"))
+"""
+
+
+def test_a_fork_is_told_and_does_not_wait() -> None:
+    """With S3 it would wait for ever, also by a store that it opens itself."""
+    done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.count("a fork of one that has used a store") == 2
+    assert done.stdout.endswith("b'x'\n")

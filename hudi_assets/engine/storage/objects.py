@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import uuid
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, UnsupportedTable
+from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, UnsupportedTable
 from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # What tells a file that this call wrote from another's with the same bytes: the store keeps it beside them.
 _WRITER: Final = "hudi-assets-writer"
 _TRIES: Final = 3
+_BEGUN_IN: Final[list[int]] = []  # the process that used a store first, of this one and those that it is a fork of
 
 
 class _Written(NamedTuple):
@@ -67,8 +69,13 @@ class ObjectStorage(ABC):
     def __reduce__(self) -> tuple[object, ...]:
         """Without credentials and without a client: each process finds its own."""
 
-    @cached_property
+    @property
     def _store(self) -> ObjectStore:
+        _refuse_after_fork(self.base)
+        return self._made
+
+    @cached_property
+    def _made(self) -> ObjectStore:
         with said_by_store(self.base):
             return self._client()
 
@@ -276,6 +283,15 @@ class ObjectStorage(ABC):
         with said_by_store(self.uri(directory)):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
                 obstore.delete(self._store, [one["path"] for one in page])
+
+
+def _refuse_after_fork(where: str) -> None:
+    """The library's threads are not in a fork of the process that began them: any call would wait for ever there."""
+    if not _BEGUN_IN:
+        _BEGUN_IN.append(os.getpid())
+    if _BEGUN_IN[0] != os.getpid():
+        hint = "Start processes by 'spawn' or 'forkserver', or open tables on a store after the fork alone."
+        raise EnvironmentProblem("This process is a fork of one that has used a store.", where=where, hint=hint)
 
 
 def _too_late(what: str, where: str) -> Conflict:
