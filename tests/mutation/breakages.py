@@ -2587,24 +2587,10 @@ BREAKAGES: tuple[Breakage, ...] = (
         STORES,
     ),
     Breakage(
-        "an option's key is signed with the environment's token",
-        f"{_ENGINE}/storage/s3.py",
-        '"token": given.get("session_token")',
-        '"token": os.environ.get("AWS_SESSION_TOKEN")',
-        STORES,
-    ),
-    Breakage(
         "half an identity is taken from the options",
         f"{_ENGINE}/storage/s3.py",
         "if set(options) & set(_SECRET) and",
         "if False and",
-        STORES,
-    ),
-    Breakage(
-        "the default profile is passed over",
-        f"{_ENGINE}/storage/s3.py",
-        '"default" if _default_gives_credentials() else None',
-        "None",
         STORES,
     ),
     Breakage(
@@ -2613,20 +2599,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         "if _NO_LOCATION in text or",
         "if",
         STORES,
-    ),
-    Breakage(
-        "the rest of a stream is asked for piece by piece",
-        f"{_ENGINE}/storage/object_streams.py",
-        "    def readall(self)",
-        "    def read_all(self)",
-        ("tests/stores/test_faults.py",),
-    ),
-    Breakage(
-        "whatever fails is asked for again by its head",
-        f"{_ENGINE}/storage/object_streams.py",
-        "if not is_of_the_range(error):",
-        "if False:",
-        ("tests/stores/test_faults.py",),
     ),
     Breakage(
         "a file is published and its publication refused",

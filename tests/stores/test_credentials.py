@@ -224,6 +224,8 @@ def test_pickles_and_texts() -> None:
         ("s3://bucket/a//b", {}, "a folder of its own"),
         ("s3://bucket/a/../b", {}, "a folder of its own"),
         ("s3://bucket/t", {"secret": SECRET}, "no storage option secret"),
+        ("s3://bucket/t", {"access_key_id": KEY}, "go together"),
+        ("s3://bucket/t", {"session_token": SECRET}, "go together"),
     ],
 )
 def test_paths_and_options_that_are_none(wrong: str, options: dict[str, str], match: str) -> None:
