@@ -19,7 +19,7 @@ from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.cli import commands
 from hudi_assets.components.hudi_table import SensorModel
 from hudi_assets.resources import Catalog
-from scripts.hudi_client import Hudi, interop_home
+from scripts.hudi_client import Hudi, bundle, interop_home, interop_python
 from tests.catalog.reader import Reader
 from tests.dagster.conftest import InProcess, Platform
 from tests.dagster.ticking import Sensor
@@ -116,3 +116,21 @@ def by_name(shape: Shape) -> str:
 )
 def test_own_views(shape: Shape, begin: Callable[[Shape, Form], Life], reader: Reader) -> None:
     live(begin(shape, Form.VIEWS), reader, STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [Shape(6, "BUCKET", locked=True, compactor=False), Shape(9, "BLOOM")], ids=by_name)
+def test_tables_of_hudis_hive_sync(
+    shape: Shape, begin: Callable[[Shape, Form], Life], metastore: str, tmp_path: Path
+) -> None:
+    """Read by name by Spark 3.5 with the bundle of the release that writes."""
+    life = begin(shape, Form.SYNCED)
+    settings = {
+        "spark.jars": str(bundle(life.hudi.release)),
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    }
+    with Reader(metastore, tmp_path / "reader", str(interop_python()), settings) as reader:
+        live(life, reader, STEPS)
