@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, note_only_view, notes_of
 from hudi_assets.catalog.publication import VIEW_DIGEST, Current, what_differs
@@ -21,6 +22,7 @@ from hudi_assets.engine import (
     HudiAssetsError,
     HudiTable,
     InvalidInput,
+    OutdatedView,
     UnsupportedTable,
 )
 
@@ -42,6 +44,9 @@ def _ask(place: Place) -> Found | None:
     return place.found()
 
 
+Cleaned = TypeVar("Cleaned")
+# How often a clean is tried beside writers.
+_CLEANS = 3
 _APART = "the snapshot view is of another publication than the read-optimized one"
 NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
@@ -96,6 +101,18 @@ def before_clean(table: HudiTable) -> None:
                 where=note.place.metastore,
                 hint=f"{_way_out(problem, note)} Or clean with --unasked, whatever the catalog says.",
             ) from problem
+
+
+def publish_and_clean(table: HudiTable, clean: Callable[[], Cleaned]) -> Cleaned:
+    """`before_clean`, then the clean; both again where a commit that came in between made a view outdated."""
+    for _ in range(_CLEANS - 1):
+        before_clean(table)
+        try:
+            return clean()
+        except OutdatedView:
+            continue
+    before_clean(table)
+    return clean()
 
 
 def after_change(table: HudiTable) -> list[str]:

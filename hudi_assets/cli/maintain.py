@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from hudi_assets.catalog.follow import after_change, before_clean
+from hudi_assets.catalog.follow import after_change, publish_and_clean
 from hudi_assets.cli.output import print_findings, print_json, print_text
 from hudi_assets.cli.table import FAILED, AsJson, TablePath, WritersOption, nothing_to_do, open_table
-from hudi_assets.engine import HudiTable, NothingToDo
+from hudi_assets.engine import CleanResult, HudiTable, NothingToDo
 from hudi_assets.sizes import size_of
 
 _SHOWN_FILES = 20
@@ -53,9 +53,11 @@ def clean(
 ) -> None:
     """Delete the file slices that no retained view of the table reads."""
     table = open_table(path, writers=writers)
-    if not dry_run and not unasked:
-        before_clean(table)
-    done = table.clean(policy=policy and policy.value, retained=retained, dry_run=dry_run, unasked=unasked)
+
+    def once() -> CleanResult | NothingToDo:
+        return table.clean(policy=policy and policy.value, retained=retained, dry_run=dry_run, unasked=unasked)
+
+    done = once() if dry_run or unasked else publish_and_clean(table, once)
     if isinstance(done, NothingToDo):
         nothing_to_do(done.reason, as_json)
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetsDefinition, Config, MaterializeResult, asset
 
-from hudi_assets.catalog.follow import before_clean
+from hudi_assets.catalog.follow import publish_and_clean
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets, observe, tag_run
 from hudi_assets.engine import Conflict, HudiAssetsError, InvalidInput, NothingToDo
@@ -94,9 +94,7 @@ def _keep_house(hudi: "HudiTable", wanted: Mapping[str, bool]) -> tuple[dict[str
             metadata[name] = "off"
             continue
         try:
-            if name == "clean":
-                before_clean(hudi)
-            done = step()
+            done = publish_and_clean(hudi, step) if name == "clean" else step()
         except Conflict as conflict:
             # Somebody else is at work on the table: the next compaction brings another chance.
             metadata[name] = f"{_PUT_OFF}{conflict}"

@@ -31,6 +31,7 @@ from hudi_assets.engine.errors import (
     EnvironmentProblem,
     HudiAssetsError,
     InvalidInput,
+    OutdatedView,
     UnsupportedTable,
 )
 from hudi_assets.engine.event_time.freshness import no_threshold_reason
@@ -122,6 +123,7 @@ __all__ = [
     "ObservedLatency",
     "Operation",
     "OperationResult",
+    "OutdatedView",
     "PastCompaction",
     "PastFreshness",
     "Plan",

@@ -65,6 +65,10 @@ class Conflict(HudiAssetsError):
     usual_hint = "Look at the table, then call again."
 
 
+class OutdatedView(Conflict):
+    """A published view may name files that a clean would delete: publish it anew, and call again."""
+
+
 class CorruptTable(HudiAssetsError):
     """Bytes or files are not what the timeline says: look before going on."""
 

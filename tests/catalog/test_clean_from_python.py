@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.catalog.follow import after_change, before_clean, follow
+from hudi_assets.catalog.follow import after_change, before_clean, follow, publish_and_clean
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.places import Note, Place, forget, notes_of
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable
+from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable, OutdatedView
 from hudi_assets.engine.storage import LocalStorage
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import make_table
@@ -206,3 +206,23 @@ def test_publishers_that_never_come_to_an_end_do_not_fill_the_note(
         found = noted(table)
         assert len(found) == number + 2 if number < 19 else found is None
     refused(table)
+
+
+@pytest.mark.parametrize(("commits", "well"), [(2, True), (3, False)])
+def test_a_commit_between_publishing_and_cleaning_puts_no_clean_off(
+    table: HudiTable, session: LocalSession, commits: int, well: bool
+) -> None:
+    """As where the clean waits for the lock of a writer who makes base files. Those of every time put it off."""
+    hours = list(range(12, 12 + commits))
+
+    def beside() -> object:
+        if hours:
+            compacted(table, session, hours.pop(0))
+        return table.clean(retained=1)
+
+    if well:
+        assert publish_and_clean(table, beside).instant  # type: ignore[attr-defined]
+    else:
+        with pytest.raises(OutdatedView):
+            publish_and_clean(table, beside)
+    assert hours == []

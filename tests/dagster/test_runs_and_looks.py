@@ -100,10 +100,10 @@ def test_a_source_whose_first_window_has_not_ended_has_no_partition_yet() -> Non
 
 
 def test_a_clean_that_is_put_off_is_a_warning_of_the_run(quick: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
-    def held(_: HudiTable) -> None:
+    def held(*_: object) -> None:
         raise Conflict("the catalog does not answer")
 
-    monkeypatch.setattr(housekeeping, "before_clean", held)
+    monkeypatch.setattr(housekeeping, "publish_and_clean", held)
     quick.ingest(0, 1)
     result = quick.compact()
     assert result.success

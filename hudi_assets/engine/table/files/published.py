@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 
-from hudi_assets.engine.errors import Conflict, HudiAssetsError
+from hudi_assets.engine.errors import HudiAssetsError, OutdatedView
 from hudi_assets.engine.storage.interface import SCRATCH
 from hudi_assets.engine.table.state import TableState
 
@@ -34,10 +34,10 @@ def view_digest(state: TableState) -> str:
 def refuse_outdated_views(state: TableState) -> None:
     """A clean never deletes the newest slice of a file group: so a view that names those alone loses nothing.
 
-    Raises `Conflict` where a published view may name others.
+    Raises `OutdatedView` where a published view may name others.
     """
     for view, note in _outdated_views(state):
-        raise Conflict(
+        raise OutdatedView(
             f"The published view {view} may name files that a clean would delete.",
             where=state.storage.uri(note),
             hint="Publish it anew first: hudi-assets publish, or clean by hudi-assets clean, which does. "
