@@ -1,8 +1,9 @@
-"""Looks that take longer than a tick may: they go on in a thread of the code server, and a later tick reports them.
+"""Looks that take longer than a tick may: they go on in a thread of the code server.
 
 Dagster's daemon waits 60 seconds for a tick (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). Of one that takes longer it takes
 neither events nor cursor. So the code server remembers what such a tick was busy with. A look that does not fit into a
-tick is made beside the ticks: they say that it is at work, and the first one after its end reports what it saw.
+tick is made beside the ticks, one or two at a time. It reports itself what it saw. The run that it asks for, and what
+it leaves to the next look, are taken by the first tick after its end.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
@@ -22,8 +23,12 @@ from hudi_assets.engine import EnvironmentProblem
 
 # For Dagster's own part of a tick.
 SPARE_SECONDS: Final = 10
-# After so long a look that has not ended is a problem of its table.
+# After so long a look that has not ended is a problem of its table. Or twice as long as the last one took.
 HUNG_SECONDS: Final = 600
+# A run that was asked for longer ago may be due no more: the next look tells.
+STALE_SECONDS: Final = 300
+# All looks share the code server's processor with the ticks.
+_TOGETHER: Final = 2
 
 
 def sensor_deadline() -> float:
@@ -33,14 +38,56 @@ def sensor_deadline() -> float:
 
 
 @dataclass
-class PastTick:
+class Aside:
+    """A look in a thread of its own."""
+
+    began: float
+    hung_after: float = HUNG_SECONDS
+    found: SensorResult | None = None
+    problem: BaseException | None = None
+    ended: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return (time.monotonic() if self.ended is None else self.ended) - self.began
+
+    @property
+    def is_hung(self) -> bool:
+        return self.ended is None and self.seconds >= self.hung_after
+
+    @property
+    def is_stale(self) -> bool:
+        return self.ended is not None and time.monotonic() - self.ended > STALE_SECONDS
+
+    def hung(self) -> EnvironmentProblem:
+        """Said of a look that should have ended long ago."""
+        return EnvironmentProblem(
+            f"The look has been at work for more than {int(self.seconds // 600 * 10)} minutes.",
+            hint="Does the table's storage answer? The look of a very large table may take that long.",
+        )
+
+    def result(self) -> SensorResult:
+        """Of a look that has ended. Raises what it raised."""
+        if isinstance(self.problem, Exception):
+            raise self.problem
+        if self.problem is not None or self.found is None:
+            raise EnvironmentProblem(f"The look was broken off: {self.problem!r}") from self.problem
+        return self.found
+
+
+@dataclass
+class TickSeen:
     """A tick as the code server saw it, whatever the daemon took of it; seconds by the monotonic clock."""
 
     cursor: str | None
     began: float
+    # With which table it begins after a tick that was lost.
+    first: str | None = None
     ended: float | None = None
     # The tables that it looked at, the last one last.
     looked: list[str] = field(default_factory=list)
+    # What it took of looks beside the ticks.
+    taken: dict[str, Aside] = field(default_factory=dict)
 
     def was_lost(self, cursor: str | None) -> bool:
         """Whether the daemon gave it up: the same cursor comes again, and no answer came in time."""
@@ -49,84 +96,79 @@ class PastTick:
 
 
 @dataclass
-class Aside:
-    """A look in a thread of its own."""
-
-    began: float
-    found: SensorResult | None = None
-    problem: Exception | None = None
-    ended: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        return (time.monotonic() if self.ended is None else self.ended) - self.began
-
-    def hung(self) -> EnvironmentProblem | None:
-        """Said of a look that should have ended long ago."""
-        if self.ended is not None or self.seconds < HUNG_SECONDS:
-            return None
-        return EnvironmentProblem(
-            f"The look has been at work for more than {int(self.seconds // 600 * 10)} minutes.",
-            hint="Does the table's storage answer? The look of a very large table may take that long.",
-        )
-
-    def result(self) -> SensorResult:
-        """Of a look that has ended. Raises what it raised."""
-        if self.problem is not None:
-            raise self.problem
-        return self.found or SensorResult()
-
-
-@dataclass
 class Memory:
     """What the code server remembers of one sensor."""
 
-    last: PastTick | None = None
+    last: TickSeen | None = None
     # Table → how many seconds its last look took.
     took: dict[str, float] = field(default_factory=dict)
     aside: dict[str, Aside] = field(default_factory=dict)
+    # Tables that are to be looked at beside the ticks, in this order.
+    waiting: list[str] = field(default_factory=list)
 
-    def begin(self, cursor: str | None, names: Sequence[str], asked: str | None) -> tuple[PastTick, str | None]:
-        """A new tick, and with which table it begins. After a tick that was lost: with the one that it did not get
-        through with, or after that, where it was alone."""
+    def begin(self, cursor: str | None, names: list[str]) -> TickSeen:
+        """A new tick. After one that was lost it begins with the table that that did not get through with, or after
+        it, where it was alone; and what that took is there again."""
         lost = self.last if self.last is not None and self.last.was_lost(cursor) else None
-        self.last = PastTick(cursor, time.monotonic())
-        at = lost.looked[-1] if lost else None
-        if lost is None or at is None or at not in names:
-            return self.last, asked
+        self.last = tick = TickSeen(cursor, time.monotonic())
+        if lost is None:
+            return tick
+        self.aside = lost.taken | self.aside
+        at = lost.looked[-1]
         if lost.ended is None:
             self.took[at] = inf  # it is not through with it yet
-        return self.last, at if len(lost.looked) > 1 else names[(names.index(at) + 1) % len(names)]
+        if at in names:
+            tick.first = at if len(lost.looked) > 1 else names[(names.index(at) + 1) % len(names)]
+        return tick
 
     def is_slow(self, name: str) -> bool:
         """Whether a look at this table does not fit into a tick."""
-        return name in self.aside or self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS
+        return name in self.aside or name in self.waiting or self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS
 
-    def look_aside(
-        self, context: SensorEvaluationContext, name: str, look: Callable[[DagsterInstance], SensorResult]
-    ) -> Aside:
-        """The look at this table: begun now, at work, or at its end; of that the next call knows nothing any more."""
+    def look_aside(self, tick: TickSeen, name: str, begin: Callable[[float], Aside]) -> Aside | None:
+        """The look at this table: begun now, at work, or at its end; of that the next call knows nothing any more.
+
+        None where it waits for others. One that hangs is not waited for.
+        """
         if name not in self.aside:
-            self.aside[name] = _begun(context, look)
-            return self.aside[name]
+            if name not in self.waiting:
+                self.waiting.append(name)
+            at_work = sum(one.ended is None and not one.is_hung for one in self.aside.values())
+            if self.waiting.index(name) >= _TOGETHER - at_work:
+                return None
+            self.waiting.remove(name)
+            took = self.took.get(name, inf)
+            self.aside[name] = begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))
         found = self.aside[name]
         if found.ended is not None:
             self.took[name] = found.seconds
-            del self.aside[name]
+            tick.taken[name] = found
+            self.aside.pop(name, None)  # a tick that was given up may still be at work
         return found
 
 
-def _begun(context: SensorEvaluationContext, look: Callable[[DagsterInstance], SensorResult]) -> Aside:
+# Sensor → its memory, one in each code server.
+_memories: dict[str, Memory] = {}
+
+
+def memory_of(sensor: str) -> Memory:
+    return _memories.setdefault(sensor, Memory())
+
+
+def begun(
+    context: SensorEvaluationContext, look: Callable[[DagsterInstance], SensorResult], hung_after: float
+) -> Aside:
     """With an instance of its own: the tick's ends with the tick."""
-    made = Aside(time.monotonic())
+    made = Aside(time.monotonic(), hung_after)
     ref = context.instance_ref
-    own: Any = nullcontext(context.instance) if ref is None else DagsterInstance.from_ref(ref)
+    ticks = context.instance if ref is None else None
 
     def work() -> None:
         try:
+            own: Any = nullcontext(ticks) if ref is None else DagsterInstance.from_ref(ref)
             with own as instance:
                 made.found = look(instance)
-        except Exception as problem:  # whoever takes the result raises it
+        except BaseException as problem:  # whoever takes the result raises it
             made.problem = problem
         finally:
             made.ended = time.monotonic()

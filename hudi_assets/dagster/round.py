@@ -11,6 +11,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from json import dumps, loads
 from logging import LoggerAdapter, getLogger
 from types import SimpleNamespace
@@ -29,11 +30,11 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, sensor_deadline
+from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, TickSeen, begun, memory_of, sensor_deadline
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.known import Known
 from hudi_assets.dagster.looks import report_failure, wall_ms
-from hudi_assets.dagster.sensors import OneTable, evaluate_table
+from hudi_assets.dagster.sensors import OneTable, evaluate_table, look_and_report, still_due
 from hudi_assets.resources import TableResource
 
 if TYPE_CHECKING:
@@ -82,10 +83,6 @@ class RoundCursor:
         return dumps([self.next, b64encode(zlib.compress(dumps(dict(self.tables)).encode())).decode()])
 
 
-# Sensor → its memory, one in each code server.
-_memories: dict[str, Memory] = {}
-
-
 def in_turn(tables: Sequence[Watched], first: str | None) -> Iterator[Watched]:
     """All tables, beginning with the one of that name, or else from the start."""
     start = next((number for number, one in enumerate(tables) if one.table.name == first), 0)
@@ -120,7 +117,7 @@ def tables_trigger(
         description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_around(context, watched, seconds, _memories.setdefault(name, Memory()))
+        return look_around(context, watched, seconds, memory_of(name))
 
     return evaluate
 
@@ -130,23 +127,27 @@ def look_around(
 ) -> SensorResult:
     """One tick. At least one table is looked at, so that every round comes to its end."""
     before = RoundCursor.of(context.cursor)
-    tick, first = memory.begin(context.cursor, [one.table.name for one in watched], before.next)
+    tick = memory.begin(context.cursor, [one.table.name for one in watched])
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
     found = Found(context, cursors)
-    next_, known, turn = None, Known(context.instance), list(in_turn(watched, first))
+    next_, known, turn = None, Known(context.instance), list(in_turn(watched, tick.first or before.next))
+    asking = _Asking(context, known)
     for number, one in enumerate(turn):
         name = one.table.name
+        if memory.last is not tick:
+            next_ = name  # the daemon gave this tick up, and another one is at work
+            break
         if memory.is_slow(name):
-            _look_aside(found, memory, known, one)
+            found.take(one.table, lambda one=one: _look_aside(found, memory, tick, known, one))  # type: ignore[misc]
             continue
         started = time.monotonic()
         late = started + memory.took.get(name, 0) > tick.began + sensor_deadline() - SPARE_SECONDS
         if tick.looked and (started >= tick.began + seconds or late):
             next_ = name
             break
-        if not known.knows(one.table, _KNOWN_SECONDS):
-            _ask(context, known, turn[number : number + _TOGETHER])
+        asking.ask_for(turn[number:])
         tick.looked.append(name)
+        started = time.monotonic()
         log = NamedLog(context.log, {"table": name})
         look = OneTable(known, _resources(context, one), cursors.get(name), log)
         found.take(one.table, lambda look=look, one=one: evaluate_table(look, one.table))  # type: ignore[misc]
@@ -173,6 +174,7 @@ class Found:
     failed: list[str] = field(default_factory=list)
     # Looks that go on beside the ticks, in words, and how many of them have ended.
     at_work: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     beside: int = 0
 
     def take(self, table: TableAssets, result: Callable[[], SensorResult]) -> None:
@@ -189,36 +191,61 @@ class Found:
             self.cursors[table.name] = found.cursor
 
 
-def _look_aside(found: Found, memory: Memory, known: Known, one: Watched) -> None:
+def _look_aside(found: Found, memory: Memory, tick: TickSeen, known: Known, one: Watched) -> SensorResult:
     """A look that takes longer than a tick: begun, still at work, or at its end."""
     table, resources = one.table, _resources(found.context, one)
     cursor, log = found.cursors.get(table.name), NamedLog(getLogger(__name__), {"table": table.name})
+    ticks = found.context
     look = memory.look_aside(
-        found.context,
+        tick,
         table.name,
-        lambda instance: evaluate_table(OneTable(instance, resources, cursor, log), table),
+        partial(begun, ticks, lambda instance: look_and_report(OneTable(instance, resources, cursor, log), table)),
     )
-    if look.ended is not None:
+    if look is None:
+        found.waiting.append(table.name)
+    elif look.ended is not None:
         found.beside += 1
-        found.take(table, look.result)
-        return
-    found.at_work.append(f"{table.name} for {look.seconds:.0f} s")
-    hung = look.hung()
-    if hung is not None:
-        found.failed.append(f"{table.name}: {hung}")
-        report_failure(known, table, hung, wall_ms())
+        return still_due(known, table, look)
+    else:
+        found.at_work.append(f"{table.name} for {look.seconds:.0f} s")
+        if look.is_hung:
+            report_failure(known, table, look.hung(), wall_ms())
+            raise look.hung()
+    return SensorResult()
 
 
-def _ask(context: SensorEvaluationContext, known: Known, watched: Sequence[Watched]) -> None:
-    """What cannot be told of all is asked of each, and then it is that table's problem."""
-    tables = [one.table for one in watched]
-    try:
-        known.ask(tables)
-        places = [getattr(context.resources, one.catalog_key).place(ro=one.ro_view, rt=one.rt_view) for one in tables]
-        known.ask_catalogs(place for place in places if place is not None)
-    except Exception as problem:
-        known.forget()
-        context.log.warning(f"{len(tables)} tables were not asked for at once: {problem}")
+@dataclass
+class _Asking:
+    """Asks Dagster, and the catalogs, for many tables at once: for so many as the last answer served, or some more."""
+
+    context: SensorEvaluationContext
+    known: Known
+    together: int = _TOGETHER
+    served: int = 0
+    # What cannot be told of all is asked of each, and then it is that table's problem.
+    failed: bool = False
+
+    def ask_for(self, turn: Sequence[Watched]) -> None:
+        """That the first of these tables is known."""
+        if self.failed:
+            return
+        if not self.known.knows(turn[0].table, _KNOWN_SECONDS):
+            if self.served:
+                self.together = min(_TOGETHER, 2 * self.served)
+            self.served = 0
+            self._ask([one.table for one in turn[: self.together]])
+        self.served += 1
+
+    def _ask(self, tables: Sequence[TableAssets]) -> None:
+        resources = self.context.resources
+        try:
+            self.known.ask(tables)
+            places = [getattr(resources, one.catalog_key).place(ro=one.ro_view, rt=one.rt_view) for one in tables]
+            self.known.ask_catalogs(place for place in places if place is not None)
+        except Exception as problem:
+            self.failed = True
+            self.known.forget()
+            self.context.log.warning(f"{len(tables)} tables were not asked for at once: {problem}")
 
 
 def _resources(context: SensorEvaluationContext, one: Watched) -> SimpleNamespace:
@@ -243,6 +270,8 @@ def _words(looked: int, of: int, found: Found, next_: str | None) -> str:
         words += f"; the next tick goes on with {next_}"
     if found.at_work:
         words += f"; at work, and reported by a later tick: {_named(found.at_work, ', ')}"
+    if found.waiting:
+        words += f"; waiting for these: {_named(found.waiting, ', ')}"
     if found.failed:
         words += f". {len(found.failed)} could not be: {_named(found.failed, '; ')}"
     return f"{words.rstrip('.')}."

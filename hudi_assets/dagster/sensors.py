@@ -6,6 +6,7 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.aside import Memory
+from hudi_assets.dagster.aside import Aside, Memory, begun, memory_of
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
@@ -51,10 +52,6 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
     from hudi_assets.engine import HudiTable
-
-
-# Sensor → its memory, one in each code server.
-_memories: dict[str, Memory] = {}
 
 
 @dataclass(frozen=True)
@@ -166,14 +163,14 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
         description="Reports freshness and lag. Asks for a compaction when event time has moved on, or late data came.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_alone(context, table, _memories.setdefault(table.sensor_name, Memory()))
+        return look_alone(context, table, memory_of(table.sensor_name))
 
     return evaluate
 
 
 def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Memory) -> SensorResult:
     """A tick of a sensor of one table. A look that does not fit into it goes on beside the ticks."""
-    tick, _ = memory.begin(context.cursor, [table.name], None)
+    tick = memory.begin(context.cursor, [table.name])
     if not memory.is_slow(table.name):
         tick.looked.append(table.name)
         try:
@@ -183,18 +180,38 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
             memory.took[table.name] = tick.ended - tick.began
     resources, cursor, log = context.resources, context.cursor, getLogger(__name__)
     look = memory.look_aside(
-        context, table.name, lambda instance: evaluate_table(OneTable(instance, resources, cursor, log), table)
+        tick,
+        table.name,
+        partial(begun, context, lambda instance: look_and_report(OneTable(instance, resources, cursor, log), table)),
     )
+    if look is None:
+        return SensorResult(skip_reason="The look waits for others.")
     if look.ended is not None:
-        return look.result()
-    hung = look.hung()
-    if hung is not None:
-        report_failure(known_of(context.instance), table, hung, wall_ms())
-        raise hung
+        return still_due(known_of(context.instance), table, look)
+    if look.is_hung:
+        report_failure(known_of(context.instance), table, look.hung(), wall_ms())
+        raise look.hung()
     return SensorResult(
         skip_reason=f"The look has been at work for {look.seconds:.0f} s, longer than a tick may take: "
-        "a later tick reports what it sees."
+        "it reports what it sees, and a later tick asks for the run that is due."
     )
+
+
+def look_and_report(context: Tick, table: TableAssets) -> SensorResult:
+    """A look beside the ticks. No tick may come for long, so it reports by itself what it saw."""
+    found = evaluate_table(context, table)
+    report_now(known_of(context.instance), found.asset_events)
+    return SensorResult(run_requests=found.run_requests, skip_reason=found.skip_reason, cursor=found.cursor)
+
+
+def still_due(known: Known, table: TableAssets, look: Aside) -> SensorResult:
+    """What a look beside the ticks leaves to the tick after its end. Meanwhile a run may have begun."""
+    found = look.result()
+    if found.run_requests and (look.is_stale or known.unfinished_run(table) is not None):
+        return SensorResult(
+            skip_reason="The run that the look asked for is left to the next look.", cursor=found.cursor
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,13 +22,18 @@ from dagster._grpc.utils import default_sensor_grpc_timeout
 from dagster.components import build_defs_for_component
 
 from hudi_assets.components import HudiTableComponent
+from hudi_assets.dagster import aside as asides
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster import sensors
-from hudi_assets.dagster.aside import Memory, sensor_deadline
+from hudi_assets.dagster.aside import Memory, begun, sensor_deadline
 from hudi_assets.dagster.round import RoundCursor
 from tests.dagster.test_many_tables import DEFAULTS, Ticks, home, instance
 
 __all__ = ["home", "instance"]
+
+
+def replaced(result: SensorResult, cursor: str) -> SensorResult:
+    return SensorResult(run_requests=result.run_requests, asset_events=result.asset_events, cursor=cursor)
 
 
 class Daemon:
@@ -40,10 +46,11 @@ class Daemon:
         self.ticks, self.now, self.looked, self.took = ticks, 0.0, [], took  # type: ignore[var-annotated]
         self.seen: set[str] = set()
         self.aside: list[str] = []
-        self.aside_raises: Exception | None = None
+        self.aside_raises: BaseException | None = None
+        self.aside_finds = SensorResult()
         self._goes_on = threading.Event()
         self._memories: dict[str, Memory] = {}
-        monkeypatch.setattr(rounds, "_memories", self._memories)
+        monkeypatch.setattr(asides, "_memories", self._memories)
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 
         def slowly(context: Any, table: Any) -> SensorResult:
@@ -52,12 +59,18 @@ class Daemon:
                 self._goes_on.wait(60)
                 if self.aside_raises is not None:
                     raise self.aside_raises
-                return SensorResult(cursor=f"{table.name} aside")
+                return replaced(self.aside_finds, cursor=f"{table.name} aside")
             self.now += took.get(table.name, 1)
             self.looked.append(table.name)
             return SensorResult(cursor=table.name)
 
         monkeypatch.setattr(rounds, "evaluate_table", slowly)
+        monkeypatch.setattr(sensors, "evaluate_table", slowly)
+
+    @property
+    def memory(self) -> Memory:
+        (memory,) = self._memories.values()
+        return memory
 
     def tick(self) -> list[str]:
         cursor, began, self.looked = self.ticks.cursor, self.now, []
@@ -71,8 +84,7 @@ class Daemon:
 
     def end_aside(self, name: str) -> None:
         self._goes_on.set()
-        (memory,) = self._memories.values()
-        look = memory.aside[name]
+        look = self.memory.aside[name]
         while look.ended is None:
             threading.Event().wait(0.01)
         self._goes_on = threading.Event()
@@ -146,7 +158,8 @@ def test_a_look_beside_the_ticks_has_an_instance_of_its_own(tmp_path: Path) -> N
             return SensorResult(cursor=str(instance.get_runs_count()))
 
         memory = Memory()
-        found = memory.look_aside(made, "t0", look)
+        tick = memory.begin(None, ["t0"])
+        found: Any = memory.look_aside(tick, "t0", partial(begun, made, look))
         while found.ended is None:
             threading.Event().wait(0.01)
         assert found.result().cursor == "0"
@@ -159,7 +172,7 @@ def test_a_sensor_of_one_table_looks_beside_its_ticks_too(
     definitions = build_defs_for_component(HudiTableComponent(name="t0", path=str(home / "t0"), **DEFAULTS))
     (sensor,) = definitions.sensors or []
     now, goes_on = [0.0], threading.Event()
-    monkeypatch.setattr(sensors, "_memories", {})
+    monkeypatch.setattr(asides, "_memories", {})
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     def slowly(context: Any, table: Any) -> SensorResult:
@@ -183,7 +196,7 @@ def test_a_sensor_of_one_table_looks_beside_its_ticks_too(
     assert "The look has been at work for 0 s, longer than a tick may take" in tick()
     now[0] += 70
     assert "The look has been at work for 70 s" in tick()
-    look = sensors._memories["t0_event_time_trigger"].aside["t0"]
+    look = asides._memories["t0_event_time_trigger"].aside["t0"]
     goes_on.set()
     while look.ended is None:
         threading.Event().wait(0.01)

@@ -60,6 +60,7 @@ NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
 LATE_LOOKS = ("tests/dagster/test_looks_at_late_data.py",)
 KNOWN = ("tests/dagster/test_known.py",)
 LOST_TICKS = ("tests/dagster/test_lost_ticks.py",)
+BESIDE = ("tests/dagster/test_looks_beside_ticks.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 SHOWN = ("tests/unit/test_demo_shown.py",)
@@ -2185,7 +2186,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "every tick begins with the first table",
         "hudi_assets/dagster/round.py",
-        "list(in_turn(watched, first))",
+        "list(in_turn(watched, tick.first or before.next))",
         "list(in_turn(watched, None))",
         MANY,
     ),
@@ -2369,8 +2370,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a tick that was lost begins again with the same table",
         "hudi_assets/dagster/aside.py",
-        "        at = lost.looked[-1] if lost else None\n",
-        "        at = None\n",
+        "        if at in names:\n",
+        "        if False:\n",
         LOST_TICKS,
     ),
     Breakage(
@@ -2440,22 +2441,106 @@ BREAKAGES: tuple[Breakage, ...] = (
         "a look beside the ticks is begun anew at each of them",
         "hudi_assets/dagster/aside.py",
         "        if name not in self.aside:\n",
-        "        if True:\n",
+        "        if name not in self.aside or self.aside[name].ended is None:\n",
         LOST_TICKS,
     ),
     Breakage(
         "nobody is told of a look that never ends",
         "hudi_assets/dagster/round.py",
-        "        report_failure(known, table, hung, wall_ms())\n",
-        "        pass\n",
+        "            report_failure(known, table, look.hung(), wall_ms())\n",
+        "            pass\n",
         LOST_TICKS,
     ),
     Breakage(
         "a look beside the ticks asks an instance that ends with its tick",
         "hudi_assets/dagster/aside.py",
-        "nullcontext(context.instance) if ref is None else DagsterInstance.from_ref(ref)",
+        "nullcontext(ticks) if ref is None else DagsterInstance.from_ref(ref)",
         "nullcontext(context.instance)",
         LOST_TICKS,
+    ),
+    Breakage(
+        "what a look beside the ticks saw waits for the next tick",
+        "hudi_assets/dagster/sensors.py",
+        "    report_now(known_of(context.instance), found.asset_events)\n",
+        "",
+        BESIDE,
+    ),
+    Breakage(
+        "a look beside the ticks asks for a run beside one that is at work",
+        "hudi_assets/dagster/sensors.py",
+        "(look.is_stale or known.unfinished_run(table) is not None)",
+        "look.is_stale",
+        BESIDE,
+    ),
+    Breakage(
+        "a look that ended long ago asks for a run",
+        "hudi_assets/dagster/sensors.py",
+        "(look.is_stale or known.unfinished_run(table) is not None)",
+        "known.unfinished_run(table) is not None",
+        BESIDE,
+    ),
+    Breakage(
+        "all looks that are slow are made at once",
+        "hudi_assets/dagster/aside.py",
+        "            if self.waiting.index(name) >= _TOGETHER - at_work:\n",
+        "            if False:\n",
+        BESIDE,
+    ),
+    Breakage(
+        "looks that hang keep all others away",
+        "hudi_assets/dagster/aside.py",
+        "one.ended is None and not one.is_hung for",
+        "one.ended is None for",
+        BESIDE,
+    ),
+    Breakage(
+        "a tick that was given up goes on beside the next one",
+        "hudi_assets/dagster/round.py",
+        "        if memory.last is not tick:\n",
+        "        if False:\n",
+        BESIDE,
+    ),
+    Breakage(
+        "what a lost tick took of a look beside the ticks is lost",
+        "hudi_assets/dagster/aside.py",
+        "        self.aside = lost.taken | self.aside\n",
+        "",
+        BESIDE,
+    ),
+    Breakage(
+        "a look that was broken off counts as one that saw nothing",
+        "hudi_assets/dagster/aside.py",
+        "        except BaseException as problem:",
+        "        except Exception as problem:",
+        BESIDE,
+    ),
+    Breakage(
+        "a look that takes long each time counts as hung each time",
+        "hudi_assets/dagster/aside.py",
+        "begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))",
+        "begin(HUNG_SECONDS)",
+        BESIDE,
+    ),
+    Breakage(
+        "a database that is slow makes a table slow",
+        "hudi_assets/dagster/round.py",
+        "        tick.looked.append(name)\n        started = time.monotonic()\n",
+        "        tick.looked.append(name)\n",
+        BESIDE,
+    ),
+    Breakage(
+        "a database that is locked is asked again for each table",
+        "hudi_assets/dagster/round.py",
+        "            self.failed = True\n",
+        "            pass\n",
+        BESIDE,
+    ),
+    Breakage(
+        "each of many slow looks asks for fifty tables",
+        "hudi_assets/dagster/round.py",
+        "                self.together = min(_TOGETHER, 2 * self.served)\n",
+        "                pass\n",
+        BESIDE,
     ),
     # -- many tables asked for at once
     Breakage(
@@ -2510,8 +2595,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "each table is asked for by itself",
         "hudi_assets/dagster/round.py",
-        "turn[number : number + _TOGETHER]",
-        "turn[number : number + 1]",
+        "turn[: self.together]",
+        "turn[:1]",
         KNOWN,
     ),
     Breakage(
@@ -2524,8 +2609,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "tables that cannot be asked for together end the tick",
         "hudi_assets/dagster/round.py",
-        "        known.forget()\n",
-        "        raise\n",
+        "            self.known.forget()\n",
+        "            raise\n",
         KNOWN,
     ),
     Breakage(
