@@ -1,0 +1,41 @@
+"""Breakages that some test must notice, each with the quickest tests that should.
+
+A module for each part of the project. `BREAKAGES` are all of them.
+"""
+
+from __future__ import annotations
+
+from tests.mutation.breakages import (
+    actions,
+    catalog,
+    cli,
+    dagster,
+    engine,
+    event_time,
+    format,
+    merging,
+    platform,
+    reading,
+    spark,
+    table,
+    timeline,
+)
+from tests.mutation.breakages.breakage import Breakage
+
+__all__ = ["BREAKAGES", "Breakage"]
+
+BREAKAGES: tuple[Breakage, ...] = (
+    *actions.BREAKAGES,
+    *catalog.BREAKAGES,
+    *cli.BREAKAGES,
+    *dagster.BREAKAGES,
+    *engine.BREAKAGES,
+    *event_time.BREAKAGES,
+    *format.BREAKAGES,
+    *merging.BREAKAGES,
+    *platform.BREAKAGES,
+    *reading.BREAKAGES,
+    *spark.BREAKAGES,
+    *table.BREAKAGES,
+    *timeline.BREAKAGES,
+)

@@ -1,0 +1,16 @@
+"""What a breakage is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """`old` stands once in `file`; with `new` in its place one of `tests` has to fail."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]

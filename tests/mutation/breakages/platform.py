@@ -1,0 +1,211 @@
+"""Breakages of blocks, metrics and reports."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_ENGINE = "hudi_assets/engine"
+LOST_LOCK = ("tests/unit/test_lost_lock.py",)
+METRICS = ("tests/cli/test_metrics.py",)
+PICTURES = ("tests/unit/test_pictures.py",)
+MANY = ("tests/dagster/test_many_tables.py",)
+SHOWN = ("tests/unit/test_demo_shown.py",)
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "Dagster is started on a port that is taken",
+        "hudi_assets/demo/ui.py",
+        "            probe.bind((HOST, int(text)))\n",
+        "            pass\n",
+        ("tests/unit/test_ui_port.py",),
+    ),
+    Breakage(
+        "dg lists the component under another name than blocks have",
+        "pyproject.toml",
+        'hudi_assets = "hudi_assets.components"',
+        'hudi_assets = "hudi_assets.components.hudi_table"',
+        ("tests/unit/test_component_name.py",),
+    ),
+    Breakage(
+        "dg stops in an environment that lacks the extra for Dagster",
+        "hudi_assets/components/__init__.py",
+        "if all(map(find_spec, _NEEDS)):",
+        "if True:",
+        ("tests/unit/test_component_name.py",),
+    ),
+    Breakage(
+        "the first red suite ends make test",
+        "Makefile",
+        '$$suite || failed="$$failed $$suite"; \\\n',
+        "$$suite || exit 1; \\\n",
+        ("tests/unit/test_make.py",),
+    ),
+    Breakage(
+        "examples are other ones in each run",
+        "tests/examples.py",
+        "derandomize=name == FIXED",
+        "derandomize=False",
+        ("tests/unit/test_examples.py", "tests/property/test_timeline_names.py"),
+    ),
+    Breakage(
+        "fixed examples depend on what is imported",
+        "tests/examples.py",
+        "return _of_imported_modules() if random else _NONE",
+        "return _of_imported_modules()",
+        ("tests/unit/test_examples.py",),
+    ),
+    *(
+        Breakage(what, f"{_ENGINE}/actions/{file}", old, new, LOST_LOCK)
+        for what, file, old, new in (
+            (
+                "a write is completed without its lock",
+                "writing/delta_commit.py",
+                "            tx.check()\n            beat.check()\n",
+                "            beat.check()\n",
+            ),
+            (
+                "an execution begins without its lock",
+                "compaction/executor.py",
+                "                tx.check()\n                switch_off(",
+                "                switch_off(",
+            ),
+            (
+                "an execution is completed without its lock",
+                "compaction/executor.py",
+                "            if shared:\n                tx.check()\n",
+                "",
+            ),
+            ("a clean is published without its lock", "cleaning/clean.py", "            tx.check()\n", ""),
+            ("instants are archived without the lock", "archiving/archive.py", "            tx.check()\n", ""),
+            (
+                "a savepoint is made without the lock",
+                "savepoint.py",
+                "            tx.check()\n            self._publish(",
+                "            self._publish(",
+            ),
+            (
+                "a savepoint is deleted without the lock",
+                "savepoint.py",
+                "            tx.check()\n            # The inflight",
+                "            # The inflight",
+            ),
+            (
+                "a rollback is published without its lock",
+                "undo.py",
+                "            tx.check()\n            switch_off(self.table.storage, untrue)\n            return self.",
+                "            switch_off(self.table.storage, untrue)\n            return self.",
+            ),
+            (
+                "a plan is withdrawn without the lock",
+                "undo.py",
+                "            tx.check()\n            if target.state",
+                "            if target.state",
+            ),
+            (
+                "a restore is published without its lock",
+                "undo.py",
+                "            tx.check()\n            switch_off(self.table.storage, untrue)\n            return exec",
+                "            switch_off(self.table.storage, untrue)\n            return exec",
+            ),
+        )
+    ),
+    Breakage(
+        "an SLO that can never be kept is taken",
+        "hudi_assets/components/hudi_table.py",
+        "        if least > parse_latency(self.freshness_slo):\n",
+        "        if False:\n",
+        ("tests/dagster/test_limits.py",),
+    ),
+    Breakage(
+        "a section that cannot be told takes the whole page with it",
+        "hudi_assets/reporting/page.py",
+        "    except (HudiAssetsError, ValueError, ArithmeticError) as problem:\n",
+        "    except KeyError as problem:\n",
+        ("tests/cli/test_report_page.py",),
+    ),
+    Breakage(
+        "late rows end make run as failed checks",
+        "hudi_assets/demo/shown.py",
+        " if not failed.startswith(LATE_CHECK)}",
+        "}",
+        ("tests/unit/test_demo_shown.py",),
+    ),
+    Breakage(
+        "the numbers of a table that breaks stand still",
+        "hudi_assets/monitoring/watch.py",
+        "        metrics, problem = None, None\n",
+        "        metrics, problem = last.metrics if last else None, None\n",
+        METRICS,
+    ),
+    Breakage(
+        "an unexpected error of one table ends the looks at all others",
+        "hudi_assets/monitoring/watch.py",
+        "        except Exception as error:\n",
+        "        except ArithmeticError as error:\n",
+        METRICS,
+    ),
+    Breakage(
+        "a lag is no alert where it is beyond the SLO",
+        "hudi_assets/monitoring/alerts.yml",
+        "hudi_assets_freshness_lag_seconds > hudi_assets_freshness_slo_seconds",
+        "hudi_assets_freshness_lag_seconds > 2 * hudi_assets_freshness_slo_seconds",
+        ("tests/cli/test_prometheus.py",),
+    ),
+    Breakage(
+        "numbers stand still while a look hangs",
+        "hudi_assets/monitoring/watch.py",
+        "replace(one, metrics=None) if self._clock() - one.looked_at > most else one",
+        "one",
+        METRICS,
+    ),
+    Breakage(
+        "two paths of one table make two series of it",
+        "hudi_assets/monitoring/tables.py",
+        'return path if "://" in path else os.path.abspath(path)',
+        "return path",
+        METRICS,
+    ),
+    Breakage(
+        "a partition's name with dollar signs is read as a formula",
+        "hudi_assets/reporting/pictures.py",
+        "    axes.set_yticks(centres, names, fontsize=8, parse_math=False)",
+        "    axes.set_yticks(centres, names, fontsize=8)",
+        PICTURES,
+    ),
+    Breakage(
+        "a picture that cannot be drawn costs the whole page",
+        "hudi_assets/reporting/page.py",
+        "    except (HudiAssetsError, ValueError, ArithmeticError) as problem:\n",
+        "    except HudiAssetsError as problem:\n",
+        PICTURES,
+    ),
+    Breakage(
+        "a damaged old commit costs the first section of the page",
+        "hudi_assets/reporting/page.py",
+        "        with suppress(HudiAssetsError):  # the section on lateness says why\n",
+        "        with suppress(KeyError):\n",
+        PICTURES,
+    ),
+    Breakage(
+        "each table of many is a resource of its own",
+        "hudi_assets/components/hudi_tables.py",
+        "one.parts(context, key)",
+        "one.parts(context)",
+        MANY,
+    ),
+    Breakage(
+        "the end of a replay takes the place in an error for a style",
+        "hudi_assets/demo/replay.py",
+        'console.print(str(problem), style="red", soft_wrap=True, highlight=False, markup=False)',
+        'console.print(str(problem), style="red", soft_wrap=True, highlight=False)',
+        SHOWN,
+    ),
+    Breakage(
+        "what make run shows of a failed check takes a place for a style",
+        "hudi_assets/demo/shown.py",
+        "soft_wrap=True, highlight=False, markup=False)",
+        "soft_wrap=True, highlight=False)",
+        SHOWN,
+    ),
+)

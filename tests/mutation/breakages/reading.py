@@ -1,0 +1,165 @@
+"""Breakages of queries, looks, profiles and the past."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_ENGINE = "hudi_assets/engine"
+PRUNED = ("tests/property/test_pruned_queries.py",)
+LINKS = ("tests/unit/test_links.py",)
+PLACES = ("tests/unit/test_places.py",)
+BOUNDS = ("tests/unit/test_commit_bound.py",)
+ZONES = ("tests/unit/test_time_zones.py",)
+PAST_FRESHNESS = ("tests/unit/test_past_freshness.py",)
+PROFILE = ("tests/unit/test_profile.py",)
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "older rows of which nothing is known are thought to lose",
+        f"{_ENGINE}/queries/in_range.py",
+        "bounds is not None and (bounds.high is None or bounds.high <= least)",
+        "bounds is None or bounds.high is None or bounds.high <= least",
+        PRUNED,
+    ),
+    Breakage(
+        "a row without an ordering value is thought to win against older ones",
+        f"{_ENGINE}/queries/in_range.py",
+        "if any(column.null_count for column in columns):",
+        "if False:",
+        PRUNED,
+    ),
+    Breakage(
+        "a delete in commit order before a range, in a delete block, is thought to decide without the rows after it",
+        f"{_ENGINE}/queries/in_range.py",
+        "if reader.mode is not MergeMode.EVENT_TIME_ORDERING or not any(",
+        "if True or not any(",
+        PRUNED,
+    ),
+    Breakage(
+        "a deleted row before a range is thought to decide nothing",
+        f"{_ENGINE}/queries/in_range.py",
+        "None if footer is None or _may_delete(reader, footer) else",
+        "None if footer is None else",
+        PRUNED,
+    ),
+    Breakage(
+        "delete blocks before a range are left out",
+        f"{_ENGINE}/queries/in_range.py",
+        "return _merged(reader, None, [*deletes, *newer])",
+        "return _merged(reader, None, newer)",
+        PRUNED,
+    ),
+    Breakage(
+        "base rows are never of a range",
+        f"{_ENGINE}/queries/in_range.py",
+        "return times is None or (times.high is not None and times.high > commits.begin)",
+        "return False",
+        PRUNED,
+    ),
+    Breakage(
+        "a bound goes by the table's latency, not the call's",
+        f"{_ENGINE}/status.py",
+        "summaries = bounded_summaries(state, latency)",
+        "summaries = bounded_summaries(state)",
+        BOUNDS,
+    ),
+    Breakage(
+        "the check of carried-over log files lists those that are shown",
+        f"{_ENGINE}/status.py",
+        "if log is not None and current.get(",
+        "if log is not None and link in state.sizes and current.get(",
+        LINKS,
+    ),
+    Breakage(
+        "as of an instant before the newest slices nothing is missing",
+        f"{_ENGINE}/queries/query.py",
+        "    refuse_missing(state)\n    view, replaced = state.view_with_replaced, state.replaced",
+        "    view, replaced = state.view_with_replaced, state.replaced",
+        LINKS,
+    ),
+    Breakage(
+        "an unfinished write's begin is read in any zone",
+        f"{_ENGINE}/status.py",
+        "missing=missing or _unknown_times(state, summaries)",
+        "missing=missing",
+        ZONES,
+    ),
+    Breakage(
+        "a time with a zone is an instant in any zone",
+        f"{_ENGINE}/queries/query.py",
+        "    if any(states_zone(moment) for moment in moments):\n",
+        "    if False:\n",
+        ZONES,
+    ),
+    Breakage(
+        "a partition's path is read in another style than it has",
+        f"{_ENGINE}/queries/partition_filter.py",
+        "if styled != config.hive_style:",
+        "if False:",
+        PLACES,
+    ),
+    Breakage(
+        "an encoded path is taken for a value",
+        f"{_ENGINE}/queries/partition_filter.py",
+        "elif _ESCAPE.search(text):",
+        "elif False:",
+        PLACES,
+    ),
+    Breakage(
+        "partitions are left out where an index may have left rows in them",
+        f"{_ENGINE}/queries/query.py",
+        "by_partition = state.config.partitioned and leaves_no_row_behind(state)",
+        "by_partition = True",
+        ("tests/spark/test_queries.py",),
+    ),
+    Breakage(
+        "the ordering field is taken though another column's name speaks of events",
+        f"{_ENGINE}/profile/columns.py",
+        "    return ordering if ordering in events or not events else None\n",
+        "    return ordering\n",
+        PROFILE,
+    ),
+    Breakage(
+        "a birthday is an event time",
+        f"{_ENGINE}/profile/columns.py",
+        "    return low >= EARLIEST_MS and high",
+        "    return high",
+        PROFILE,
+    ),
+    Breakage(
+        "a sample of rows is a whole table",
+        f"{_ENGINE}/profile/sample.py",
+        "        if len(found) == _FILES or left <= 0:",
+        "        if False:",
+        PROFILE,
+    ),
+    Breakage(
+        "a compaction gives nothing back to what remained before it",
+        f"{_ENGINE}/past/freshness.py",
+        "        remaining.add(root, past.stated.get(root) or past.stated.get(path) or _Log(None, 0))\n",
+        "        pass\n",
+        PAST_FRESHNESS,
+    ),
+    Breakage(
+        "an event time that nobody states counts as none",
+        f"{_ENGINE}/past/freshness.py",
+        "        if mark is None or self._unknown:\n",
+        "        if mark is None:\n",
+        PAST_FRESHNESS,
+    ),
+    Breakage(
+        "bytes of merged log files are what Hudi's write stats say",
+        f"{_ENGINE}/past/compactions.py",
+        "log_bytes=stated if (merged := _logs_read(state, plan)) is None else merged,",
+        "log_bytes=stated,",
+        ("tests/unit/test_past_compactions.py",),
+    ),
+    Breakage(
+        "a slice without a base file counts as one whose size is forgotten",
+        f"{_ENGINE}/past/compactions.py",
+        "{_name(op.base_file) for op in plan.operations if op.base_file}",
+        "{_name(op.base_file or op.file_id) for op in plan.operations}",
+        ("tests/unit/test_past_compactions.py",),
+    ),
+)

@@ -1,0 +1,142 @@
+"""Breakages of Spark sessions and our Java."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_ENGINE = "hudi_assets/engine"
+FILTERS = ("tests/spark/test_slices.py",)
+ENVIRONMENT = ("tests/cli/test_environment.py",)
+PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "a user that the system does not know is not told so",
+        f"{_ENGINE}/spark/start.py",
+        "    elif not _is_known(os.getuid()):",
+        "    elif False:",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "columns that Spark computes are read from the files",
+        f"{_ENGINE}/spark/parquet.py",
+        'if names != {f"{_CATALYST}.expressions.AttributeReference"}:',
+        "if not names:",
+        PLAIN_FILES,
+    ),
+    Breakage(
+        "files that are not as they were listed are read",
+        f"{_ENGINE}/spark/parquet.py",
+        "if _ROOT.size(split.path) != split.size:",
+        "if False:",
+        PLAIN_FILES,
+    ),
+    Breakage(
+        "Spark's view of a schema keeps what may not be null below a struct that is null",
+        f"{_ENGINE}/spark/session.py",
+        "    return pa.schema([_nullable(field) for field in schema])\n",
+        "    return schema\n",
+        ("tests/unit/test_schema.py",),
+    ),
+    Breakage(
+        "the Python that a user's environment names runs a local session's workers",
+        f"{_ENGINE}/spark/session.py",
+        """    if (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable""",
+        """    if "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "the engine cannot be imported without PySpark",
+        f"{_ENGINE}/spark/session.py",
+        "if TYPE_CHECKING:\n",
+        "if True:\n",
+        ("tests/unit/test_without_pyspark.py",),
+    ),
+    Breakage(
+        "a Java's version is read from whatever it prints first",
+        f"{_ENGINE}/spark/java_runtime.py",
+        """r'version "((""",
+        """r'"((""",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "a failed file operation reaches the command line as a traceback",
+        f"{_ENGINE}/spark/errors.py",
+        "if isinstance(error, OSError):",
+        "if False:",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "an error of ours in one of Spark's workers is shown as Spark's",
+        f"{_ENGINE}/spark/errors.py",
+        "return _of_ours(text) or _of_files(text)",
+        "return _of_files(text)",
+        ENVIRONMENT,
+    ),
+    Breakage(
+        "texts are ordered as Java orders them",
+        f"{_ENGINE}/spark/java/Slices.java",
+        "Integer.valueOf(Arrays.compareUnsigned(one, ((String) literal).getBytes(StandardCharsets.UTF_8)))",
+        "Integer.valueOf(text.compareTo((String) literal))",
+        FILTERS,
+    ),
+    Breakage(
+        "the opposite of what is not known is taken for true",
+        f"{_ENGINE}/spark/java/Slices.java",
+        "return one == null ? null : Boolean.valueOf(!one.booleanValue());",
+        "return Boolean.valueOf(one == null || !one.booleanValue());",
+        FILTERS,
+    ),
+    Breakage(
+        "a value's last slashes are forgotten",
+        f"{_ENGINE}/spark/java/Slices.java",
+        "return literal.startsWith(text) && (",
+        "return false && (",
+        FILTERS,
+    ),
+    Breakage(
+        "partitions of nulls hold none",
+        f"{_ENGINE}/spark/java/Slices.java",
+        "return valueOf(((IsNull) filter).attribute(), values) == null ? null : Boolean.FALSE;",
+        "return Boolean.FALSE;",
+        FILTERS,
+    ),
+    Breakage(
+        "the read-optimized view opens base files that a filter leaves out",
+        f"{_ENGINE}/spark/java/BaseFiles.java",
+        "slices.kept(translated(dataFilters))",
+        "slices.kept(new Filter[0])",
+        ("tests/spark/test_queries.py",),
+    ),
+    Breakage(
+        "rows that Spark has cached of older base files answer",
+        f"{_ENGINE}/spark/java/BaseFiles.java",
+        "((BaseFiles) other).text.equals(text)",
+        "true",
+        ("tests/spark/test_queries.py",),
+    ),
+    Breakage(
+        "a condition on files is taken for one on columns",
+        f"{_ENGINE}/spark/java/BaseFiles.java",
+        "filter.isDefined() && !asksOfFiles(condition)",
+        "filter.isDefined()",
+        ("tests/spark/test_queries.py",),
+    ),
+    Breakage(
+        "what values begin with is forgotten",
+        f"{_ENGINE}/spark/java/Slices.java",
+        "return Integer.signum(order.intValue()) == other ? order : null;",
+        "return order;",
+        FILTERS,
+    ),
+    Breakage(
+        "a session of Spark Connect fails wherever it happens to",
+        f"{_ENGINE}/spark/capabilities.py",
+        "    if is_connect(spark):\n        raise",
+        "    if False:\n        raise",
+        ("tests/spark/test_capabilities.py",),
+    ),
+)

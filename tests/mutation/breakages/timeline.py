@@ -1,0 +1,78 @@
+"""Breakages of the timeline, commits and locks."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_ENGINE = "hudi_assets/engine"
+VIEW = ("tests/unit/test_file_view.py", "tests/property/test_queries.py")
+ATTEMPTS = ("tests/crash/test_late_attempts.py", "tests/unit/test_attempts.py")
+ZONES = ("tests/unit/test_time_zones.py",)
+KEPT = ("tests/unit/test_kept.py",)
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "instants before the timeline's start do not count",
+        f"{_ENGINE}/timeline/instants.py",
+        "return self.start is not None and timestamp < self.start",
+        "return False",
+        VIEW,
+    ),
+    Breakage(
+        "all attempts of a task write one file",
+        f"{_ENGINE}/timeline/attempts.py",
+        'return Staged(f"{FOLDER}/{instant}/{uuid.uuid4().hex}", path, marker)',
+        'return Staged(f"{FOLDER}/{instant}/{path}", path, marker)',
+        ATTEMPTS,
+    ),
+    Breakage(
+        "one commit of writers whose clock was put back is overlooked",
+        f"{_ENGINE}/timeline/writers_zone/evidence.py",
+        "if agreeing and not any(shifts[:first_agreeing]):",
+        "if agreeing:",
+        ZONES,
+    ),
+    Breakage(
+        "a file that is older than its instant proves nothing",
+        f"{_ENGINE}/timeline/writers_zone/evidence.py",
+        "if -_MOST_QUARTERS * QUARTER_MS <= lag < -QUARTER_MS // 2:",
+        "if False:",
+        ZONES,
+    ),
+    Breakage(
+        "the times of a copy's files are taken for its writers'",
+        f"{_ENGINE}/timeline/writers_zone/evidence.py",
+        "return spread >= _FOLLOWS_MS and max(lags) - min(lags) <= spread // 2",
+        "return True",
+        ZONES,
+    ),
+    Breakage(
+        "instants are begun in an hour that comes again",
+        f"{_ENGINE}/timeline/clock.py",
+        "            _refuse_first_pass(now, timezone, where)\n",
+        "            pass\n",
+        ZONES,
+    ),
+    Breakage(
+        "what was replaced is old enough by a clock that was put back",
+        f"{_ENGINE}/timeline/instants.py",
+        "return min(by_the_clock, moved_instant(format_instant(now_ms, timezone), -ago_ms))",
+        "return by_the_clock",
+        ZONES,
+    ),
+    Breakage(
+        "a place above an instant is sought by the clock, which may have been put back",
+        f"{_ENGINE}/timeline/instants.py",
+        "return format_instant(instant_ms(timestamp, UTC) + by_ms, UTC)",
+        'return format_instant(instant_ms(timestamp, "America/Los_Angeles") + by_ms, "America/Los_Angeles")',
+        ZONES,
+    ),
+    Breakage(
+        "a store's word for another content is passed over",
+        f"{_ENGINE}/timeline/decode_cache.py",
+        "file.inode, file.version, ",
+        "file.inode, ",
+        KEPT,
+    ),
+)
