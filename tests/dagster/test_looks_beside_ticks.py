@@ -192,6 +192,21 @@ def test_a_slow_database_makes_no_table_slow(
     assert RoundCursor.of(daemon.ticks.cursor).next == "t1"
 
 
+def test_a_locked_database_is_asked_once_in_a_tick(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def locked(_: Any, tables: Any) -> None:
+        asked.append(tables)
+        raise OSError("database is locked")
+
+    monkeypatch.setattr(rounds.Known, "ask", locked)  # type: ignore[attr-defined]
+    daemon = Daemon(Ticks(home, instance), monkeypatch, {})
+    assert daemon.tick() == ["t0", "t1", "t2", "t3"]
+    assert len(asked) == 1
+
+
 def test_so_many_are_asked_for_at_once_as_are_looked_at_then(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
