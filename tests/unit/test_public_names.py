@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -77,3 +79,9 @@ def test_the_docstring_has_each_argument(name: str, function: Any) -> None:
     assert said
     named = re.findall(r"^    (\w+): ", said.partition("Args:\n")[2].partition("\n\n")[0], re.MULTILINE)
     assert named == takes, name
+
+
+def test_each_module_says_what_it_is_for() -> None:
+    root = Path(engine.__file__).parents[1]
+    said = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in root.rglob("*.py")}
+    assert [str(path) for path, text in said.items() if len(text) < 12 or "TODO" in text] == []

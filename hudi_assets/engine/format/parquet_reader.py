@@ -1,4 +1,4 @@
-"""TODO."""
+"""Parquet files, read so that a damaged or hostile one is refused before it fills the memory."""
 
 from __future__ import annotations
 

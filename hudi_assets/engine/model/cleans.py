@@ -1,4 +1,4 @@
-"""TODO."""
+"""What a cleaner deletes, and by which policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The partitions of a query and their values, as the Java reader gets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What a cleaner looks at, and the files that no clean may take. Pure."""
 
 from __future__ import annotations
 
