@@ -14,6 +14,7 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 - `log_summary`: what is known of a log file's event times without its records.
 - `merge_mode`: which of a key's records wins.
 - `results`: freshness, statistics, what a commit or a compaction did.
+- `settings`: values of settings, read from their text.
 - `past`: what compactions cost, as the timeline tells of it; what monitoring asks.
 """
 

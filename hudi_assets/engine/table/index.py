@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.format.bloom import BloomSettings
+from hudi_assets.engine.model.settings import listed
 from hudi_assets.engine.table.record_keys import bucket_of
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.settings.indexes import BUCKET, INDEX_TYPE, LOOKED_UP
@@ -114,7 +115,7 @@ def _refuse_other_buckets(state: TableState) -> None:
             where=where,
             hint=_THEIR_OWN,
         )
-    hashed = tuple(name.strip() for name in config.properties.get(HASH_FIELD, "").split(",") if name.strip())
+    hashed = listed(config.properties.get(HASH_FIELD))
     if hashed and hashed != config.record_key:
         raise UnsupportedTable(
             f"Buckets are told by {HASH_FIELD}={','.join(hashed)}, not by the whole record key "

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput
+from hudi_assets.engine.errors import Conflict, EnvironmentProblem
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.timeline.instants import is_instant
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 FOLDER = ".hoodie/.heartbeat"
 INTERVAL = "hoodie.client.heartbeat.interval_in_ms"
 MISSES = "hoodie.client.heartbeat.tolerable.misses"
-_DEFAULTS = {INTERVAL: 60_000, MISSES: 2}
+_MOST = (1 << 31) - 1  # Java's int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,10 @@ class HeartbeatSettings:
         return self.interval_ms * self.misses
 
     @classmethod
-    def of(cls, config: TableConfig) -> HeartbeatSettings:
-        values = {}
-        for key, default in _DEFAULTS.items():
-            text = config.properties.get(key) or str(default)
-            # Hudi too refuses an interval below a second.
-            smallest = 1000 if key == INTERVAL else 1
-            if not text.isascii() or not text.isdigit() or not smallest <= int(text[:12]) < 1 << 31:
-                raise InvalidInput(f"{key} is {text[:40]!r}.", hint=f"Give a whole number from {smallest} on.")
-            values[key] = int(text)
-        return cls(values[INTERVAL], values[MISSES])
+    def of(cls, config: TableConfig, where: str) -> HeartbeatSettings:
+        # Hudi too refuses an interval below a second.
+        interval_ms = whole_number(config.properties, INTERVAL, 60_000, where=where, least=1000, most=_MOST)
+        return cls(interval_ms, whole_number(config.properties, MISSES, 2, where=where, least=1, most=_MOST))
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Heartbeats:
 
     @classmethod
     def of(cls, storage: Storage, config: TableConfig, now_ms: Callable[[], int]) -> Heartbeats:
-        return cls(storage, HeartbeatSettings.of(config), now_ms)
+        return cls(storage, HeartbeatSettings.of(config, storage.base), now_ms)
 
     def last(self) -> Mapping[str, int]:
         """Instant → its last beat, epoch ms."""

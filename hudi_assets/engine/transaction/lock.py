@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlparse
 from filelock import FileLock, Timeout
 
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable, machine_problem
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import SCRATCH, Storage, folder_storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.transaction.lock_providers import check_lock_provider
@@ -52,7 +53,7 @@ class HudiLock:
     def of(cls, storage: Storage, config: TableConfig) -> HudiLock:
         """The lock that the settings name; `UnsupportedTable` for one that cannot be shared from here."""
         check_lock_provider(config, storage.base)
-        expire_ms = 60_000 * _minutes(config)
+        expire_ms = 60_000 * _minutes(config, storage.base)
         folder = (config.properties.get(LOCK_PATH) or "").strip().rstrip("/")
         if not folder:
             return cls(storage, ".hoodie/lock", expire_ms, storage.base)
@@ -259,12 +260,6 @@ def _described(content: bytes | None) -> str:
     return f"{str(thread)[:200]} since {str(since)[:40]}" if thread else "its file says nothing"
 
 
-def _minutes(config: TableConfig) -> int:
-    text = config.properties.get(LOCK_EXPIRE) or "0"
-    try:
-        minutes = int(text)
-    except ValueError:
-        minutes = -1
-    if not 0 <= minutes < 1 << 31:
-        raise InvalidInput(f"{LOCK_EXPIRE} is {text!r}.", hint="Give a number of minutes; 0 never expires.")
-    return minutes
+def _minutes(config: TableConfig, where: str) -> int:
+    """0: it never expires."""
+    return whole_number(config.properties, LOCK_EXPIRE, 0, where=where, least=0, most=(1 << 31) - 1)

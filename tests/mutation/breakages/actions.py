@@ -195,7 +195,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "symbolic links beside a writer that cleans",
         f"{_ENGINE}/actions/compaction/other_engines.py",
-        '        if config.properties.get(key, "").strip().lower() == "true":',
+        "        if is_true(config.properties, key):",
         "        if False:",
         LINKS,
     ),

@@ -24,6 +24,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         UNITS,
     ),
     Breakage(
+        "a number of thousands of digits in a setting is read",
+        f"{_ENGINE}/model/settings.py",
+        "[0-9]{1,30}",
+        "[0-9]+",
+        ("tests/unit/test_setting_values.py",),
+    ),
+    Breakage(
+        "the bounds of a number in a setting are not asked",
+        f"{_ENGINE}/model/settings.py",
+        "(least is not None and value < least)",
+        "False",
+        ("tests/unit/test_setting_values.py",),
+    ),
+    Breakage(
         "a link that leads to nothing is passed over",
         f"{_ENGINE}/storage/local.py",
         "                files.append(FileInfo(path, 0, target, links=0, broken=True))",

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Instant
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline
@@ -68,7 +68,7 @@ def archive_metadata_table(
     storage: Storage, layout: Layout, properties: Mapping[str, str], *, data_start: str | None, timezone: str
 ) -> tuple[str, ...]:
     """Archive what is due of it; the instants, oldest first. Call it under the write lock."""
-    least, most = _bounds(properties, storage.base)
+    least, most = (whole_number(properties, key, default, where=storage.base) for key, default in _KEEP.items())
     own = OwnTimeline.read(storage, layout)
     going = _due(own, least, most, data_start)
     if not going:
@@ -84,18 +84,6 @@ def archive_metadata_table(
         storage.delete(file.path)
     layout.archive.settle(folder, {})
     return tuple(dict.fromkeys(file.timestamp for file in going))
-
-
-def _bounds(properties: Mapping[str, str], where: str) -> tuple[int, int]:
-    values = []
-    for key, default in _KEEP.items():
-        try:
-            values.append(int(properties.get(key) or default))
-        except ValueError:
-            raise InvalidInput(
-                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
-            ) from None
-    return values[0], values[1]
 
 
 def _due(own: OwnTimeline, least: int, most: int, data_start: str | None) -> list[OwnInstant]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Instant, NothingToDo
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.timeline.instants import WRITES, Timeline
 
 MIN_COMMITS: Final = "hoodie.keep.min.commits"
@@ -53,15 +54,7 @@ class Bounds:
 
 def keep_of(properties: Mapping[str, str], where: str) -> Keep:
     """The table's settings; `InvalidInput` where they cannot be kept."""
-    values = {}
-    for key, default in _DEFAULTS.items():
-        try:
-            values[key] = int(properties.get(key) or default)
-        except ValueError:
-            raise InvalidInput(
-                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
-            ) from None
-    keep = Keep(values[MIN_COMMITS], values[MAX_COMMITS])
+    keep = Keep(*(whole_number(properties, key, default, where=where) for key, default in _DEFAULTS.items()))
     if keep.min < 2 or keep.max <= keep.min:
         raise InvalidInput(
             f"{MIN_COMMITS} is {keep.min} and {MAX_COMMITS} is {keep.max}.",

@@ -16,6 +16,7 @@ from typing import Final
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, FileSlice, Instant, NothingToDo
 from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.model.units import duration
 from hudi_assets.engine.table.files.needed import Inventory, SliceKey, deletable, links_into
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ago
@@ -52,12 +53,7 @@ def retention(properties: Mapping[str, str], policy: str | None, retained: int |
     chosen = CleaningPolicy(name.upper())
     key, default = RETAINED[chosen]
     if retained is None:
-        try:
-            retained = int(properties.get(key) or default)
-        except ValueError:
-            raise InvalidInput(
-                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
-            ) from None
+        retained = whole_number(properties, key, default, where=where)
     if retained < 1:
         raise InvalidInput(f"A clean has to retain at least 1, not {retained} ({key}).", where=where)
     return Retention(chosen, retained)

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Plan
+from hudi_assets.engine.model.settings import is_true
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS
 from hudi_assets.engine.table.metadata.decimal_limits import ROOM, tight_columns, without_room
@@ -35,7 +36,7 @@ def check_room(state: TableState, plan: Plan) -> tuple[str, ...]:
 
 
 def _switched_off(state: TableState, column: str, partition: str) -> tuple[str, ...]:
-    if state.config.properties.get(METADATA_SWITCH_OFF, "false").strip().lower() == "true":
+    if is_true(state.config.properties, METADATA_SWITCH_OFF):
         return (COLUMN_STATS,)
     raise UnsupportedTable(
         f"The metadata table's column statistics have no room for values of column {column} in partition "

@@ -8,6 +8,7 @@ from typing import Final
 from hudi_assets.engine.actions.cleaning.query_grace import query_time
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan, QueryTime
+from hudi_assets.engine.model.settings import is_true
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import CARRY_OVER, QUERY_GRACE_LEAST, WRITERS, TableConfig
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
@@ -29,7 +30,7 @@ def refuse_links_beside_others(config: TableConfig, layout: Layout, where: str) 
     if not config.merging.ours:
         raise InvalidInput(f"{says}, and nothing says that none does.", where=where, hint=hint)
     for key in _CLEANERS:
-        if config.properties.get(key, "").strip().lower() == "true":
+        if is_true(config.properties, key):
             raise InvalidInput(f"{says}, and {key}=true says that one does.", where=where, hint=hint)
 
 

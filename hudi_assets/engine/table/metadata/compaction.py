@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.format.hfile.file import write_hfile
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, State
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, merged_stats
@@ -86,15 +86,8 @@ class OwnCompaction:
         return sum(1 for _ in takewhile(lambda i: is_ours(self.storage, self.layout, i), newest_first))
 
     def _most(self) -> int:
-        text = table_properties(self.storage).get(MAX_DELTA_COMMITS) or str(_DEFAULT)
-        try:
-            return int(text)
-        except ValueError:
-            raise InvalidInput(
-                f"{MAX_DELTA_COMMITS} is {text!r}, which is no number.",
-                where=self.storage.base,
-                hint="Give a whole number.",
-            ) from None
+        properties = table_properties(self.storage)
+        return whole_number(properties, MAX_DELTA_COMMITS, _DEFAULT, where=self.storage.base)
 
     def can_compact(self, own: OwnTimeline) -> bool:
         """No index that has to be compacted with it, and nothing to fold that may yet be taken back."""

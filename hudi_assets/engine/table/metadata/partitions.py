@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.model.settings import listed
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES
 from hudi_assets.engine.table.settings.java_properties import parse_properties
@@ -27,7 +28,7 @@ def table_properties(storage: Storage, path: str = TABLE_PROPERTIES) -> dict[str
 
 
 def named(text: str | None) -> tuple[str, ...]:
-    return tuple(sorted(part.strip() for part in (text or "").split(",") if part.strip()))
+    return tuple(sorted(listed(text)))
 
 
 def has_metadata_table(storage: Storage) -> bool:

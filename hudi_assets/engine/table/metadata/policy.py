@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Action, Instant
+from hudi_assets.engine.model.settings import is_true
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import VERSION, Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, forget_definition
@@ -100,7 +101,7 @@ def check_undo(storage: Storage, config: TableConfig, layout: Layout, instants: 
 
 def _willing(storage: Storage, config: TableConfig, what: str, untrue: tuple[str, ...]) -> tuple[str, ...]:
     """The partitions to switch off, where the settings allow it."""
-    if untrue and config.properties.get(METADATA_SWITCH_OFF, "false").strip().lower() != "true":
+    if untrue and not is_true(config.properties, METADATA_SWITCH_OFF):
         raise UnsupportedTable(
             f"{what} would make partitions of the metadata table untrue: {', '.join(untrue)}.",
             where=storage.base,

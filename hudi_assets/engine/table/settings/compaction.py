@@ -13,6 +13,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model.plans import _PACKAGE, StrategyName
+from hudi_assets.engine.model.settings import choice, whole_number
 
 STRATEGY: Final = "hoodie.compaction.strategy"
 TARGET_IO: Final = "hoodie.compaction.target.io"
@@ -90,12 +91,12 @@ class CompactionSettings:
 
 def parse_compaction_settings(properties: Mapping[str, str], where: str) -> CompactionSettings:
     """The settings as a value. Raises `InvalidInput`, naming key and value."""
-    numbers = {key: _number(properties, key, where) for key in _DEFAULTS}
+    numbers = {key: whole_number(properties, key, default, where=where, least=0) for key, default in _DEFAULTS.items()}
     strategy = _strategy(properties.get(STRATEGY), where)
     event_time = strategy is StrategyName.EVENT_TIME
     return CompactionSettings(
         strategy=strategy,
-        trigger=_trigger(properties.get(TRIGGER), event_time, where),
+        trigger=_trigger(properties, event_time, where),
         target_io=numbers[TARGET_IO],
         log_size_threshold=numbers[LOG_SIZE_THRESHOLD],
         log_num_threshold=numbers[LOG_NUM_THRESHOLD],
@@ -109,13 +110,6 @@ def parse_compaction_settings(properties: Mapping[str, str], where: str) -> Comp
         io_bound=numbers[TARGET_IO] if properties.get(TARGET_IO) else None,
         partition_bound=numbers[TARGET_PARTITIONS] if properties.get(TARGET_PARTITIONS) else None,
     )
-
-
-def _number(properties: Mapping[str, str], key: str, where: str) -> int:
-    text = (properties.get(key) or str(_DEFAULTS[key])).strip()
-    if not text.isascii() or not text.isdigit():
-        raise InvalidInput(f"{key} is {text!r}.", where=where, hint="Give a whole number, 0 or more.")
-    return int(text)
 
 
 def _strategy(text: str | None, where: str) -> StrategyName:
@@ -132,10 +126,8 @@ def _strategy(text: str | None, where: str) -> StrategyName:
     return found
 
 
-def _trigger(text: str | None, event_time: bool, where: str) -> TriggerName:
-    if not text:
+def _trigger(properties: Mapping[str, str], event_time: bool, where: str) -> TriggerName:
+    stated = choice(properties, TRIGGER, tuple(TriggerName), where=where)
+    if stated is None:
         return TriggerName.EVENT_TIME if event_time else TriggerName.NUM_COMMITS
-    found = next((one for one in TriggerName if one.value == text.strip().upper()), None)
-    if found is None:
-        raise InvalidInput(f"{TRIGGER} is {text!r}.", where=where, hint=f"It may be: {', '.join(TriggerName)}.")
-    return found
+    return TriggerName(stated)

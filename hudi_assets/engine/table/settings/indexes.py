@@ -9,6 +9,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.format.bloom import BloomFilterType, BloomSettings
+from hudi_assets.engine.model.settings import choice, whole_number
 
 INDEX_TYPE: Final = "hoodie.index.type"
 BLOOM_ENABLED: Final = "hoodie.parquet.bloom.filter.enabled"
@@ -49,10 +50,12 @@ def parse_index_settings(properties: Mapping[str, str], where: str) -> IndexSett
     """The settings as a value. Raises `InvalidInput`, naming key and value."""
     default = BloomSettings()
     bloom = BloomSettings(
-        entries=_count(properties, BLOOM_ENTRIES, default.entries, where),
+        entries=whole_number(properties, BLOOM_ENTRIES, default.entries, where=where, least=1, most=_LARGEST),
         error_rate=_rate(properties, default.error_rate, where),
-        max_entries=_count(properties, BLOOM_MAX_ENTRIES, default.max_entries, where),
-        type=BloomFilterType(_choice(properties, BLOOM_TYPE, tuple(BloomFilterType), where) or default.type),
+        max_entries=whole_number(
+            properties, BLOOM_MAX_ENTRIES, default.max_entries, where=where, least=1, most=_LARGEST
+        ),
+        type=BloomFilterType(choice(properties, BLOOM_TYPE, tuple(BloomFilterType), where=where) or default.type),
     )
     if bloom.bits > _LARGEST:
         raise InvalidInput(
@@ -60,27 +63,12 @@ def parse_index_settings(properties: Mapping[str, str], where: str) -> IndexSett
             where=where,
             hint=f"Give a smaller {BLOOM_ENTRIES} or a greater {BLOOM_ERROR_RATE}.",
         )
-    enabled = _choice(properties, BLOOM_ENABLED, ("true", "false"), where)
+    enabled = choice(properties, BLOOM_ENABLED, ("true", "false"), where=where)
     return IndexSettings(
-        type=_choice(properties, INDEX_TYPE, _TYPES, where),
+        type=choice(properties, INDEX_TYPE, _TYPES, where=where),
         bloom_enabled=None if enabled is None else enabled == "true",
         bloom=bloom,
     )
-
-
-def _choice(properties: Mapping[str, str], key: str, choices: tuple[str, ...], where: str) -> str | None:
-    text = (properties.get(key) or "").strip()
-    found = next((one for one in choices if one.lower() == text.lower()), None)
-    if text and found is None:
-        raise InvalidInput(f"{key} is {text!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
-    return found
-
-
-def _count(properties: Mapping[str, str], key: str, default: int, where: str) -> int:
-    text = (properties.get(key) or str(default)).strip()
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _LARGEST:
-        raise InvalidInput(f"{key} is {text!r}.", where=where, hint=f"Give a whole number from 1 to {_LARGEST}.")
-    return int(text)
 
 
 def _rate(properties: Mapping[str, str], default: float, where: str) -> float:

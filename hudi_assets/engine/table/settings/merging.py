@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.settings import is_true, listed
 from hudi_assets.engine.table.layout.interface import Layout
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
@@ -93,7 +94,7 @@ def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: s
         mode=mode,
         ordering_field=_ordering_field(properties, mode, where),
         ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
-        exact_split=properties.get(EXACT_SPLIT, "false").strip().lower() == "true",
+        exact_split=is_true(properties, EXACT_SPLIT),
     )
 
 
@@ -115,7 +116,7 @@ def _refuse(properties: Mapping[str, str], where: str) -> None:
         if properties.get(key):
             raise UnsupportedTable(f"{words} ({key}={properties[key]}), which is not supported.", where=where)
     for key, words in _REFUSED_FLAGS.items():
-        if properties.get(key, "false").strip().lower() == "true":
+        if is_true(properties, key):
             raise UnsupportedTable(f"{words} ({key}=true), which is not supported.", where=where)
     for key in properties:
         if key.startswith(_REFUSED_PREFIX):
@@ -206,7 +207,7 @@ def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) 
         return ""
     # Hudi 1.x writes the second key, into tables of version 6 too.
     stated = properties.get(ORDERING_FIELD) or properties.get(ORDERING_FIELDS) or ""
-    fields = [part.strip() for part in stated.split(",") if part.strip()]
+    fields = listed(stated)
     if not fields:
         raise UnsupportedTable(f"The table has no {ORDERING_FIELD}, and {mode} needs one.", where=where)
     if len(fields) > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model.settings import whole_number
 
 CODEC: Final = "hoodie.parquet.compression.codec"
 BLOCK_SIZE: Final = "hoodie.parquet.block.size"
@@ -49,12 +50,7 @@ def _codec(properties: Mapping[str, str], where: str) -> str:
 
 
 def _block_size(properties: Mapping[str, str], where: str) -> int | None:
-    text = properties.get(BLOCK_SIZE)
-    if text is None:
-        return None
-    if not (text.strip().isascii() and text.strip().isdigit() and int(text)):
-        raise InvalidInput(f"{BLOCK_SIZE} is {text!r}.", where=where, hint="Give a number of bytes, 1 or more.")
-    return int(text)
+    return whole_number(properties, BLOCK_SIZE, None, where=where, least=1) if BLOCK_SIZE in properties else None
 
 
 def _dictionary(properties: Mapping[str, str], where: str) -> bool:

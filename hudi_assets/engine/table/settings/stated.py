@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model.settings import is_true
 from hudi_assets.engine.table.settings.merging import (
     MERGE_MODE,
     ORDERING_FIELD,
@@ -117,7 +118,7 @@ def _listed(text: str) -> list[str]:
 def _check_services(settings: Mapping[str, str], where: str) -> None:
     ours = settings.get(TABLE_SERVICES, "").strip().lower() == "ours"
     for key in _WRITERS_COMPACT if ours else ():
-        if settings.get(key, "").strip().lower() == "true":
+        if is_true(settings, key):
             raise InvalidInput(
                 f"{TABLE_SERVICES}=ours says that no service of Hudi's touches the table, {key}=true that one does.",
                 where=where,

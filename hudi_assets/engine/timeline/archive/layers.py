@@ -16,8 +16,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, Instant, Plan, State
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.archive.v8 import (
@@ -40,7 +41,6 @@ from hudi_assets.engine.timeline.compaction_plan import decode_plan
 
 BATCH_SIZE: Final = "hoodie.timeline.compaction.batch.size"
 MOST_BYTES: Final = "hoodie.timeline.compaction.target.file.max.bytes"
-_DEFAULTS: Final = {BATCH_SIZE: 10, MOST_BYTES: 1000 * 1024 * 1024}
 _MANIFESTS_KEPT: Final = 3
 _LAST_LAYER: Final = 9
 
@@ -55,17 +55,8 @@ class Layering:
 
 def layering_of(properties: Mapping[str, str], where: str) -> Layering:
     """The table's settings, else Hudi's defaults."""
-    values = {}
-    for key, default in _DEFAULTS.items():
-        try:
-            values[key] = int(properties.get(key) or default)
-        except ValueError:
-            raise InvalidInput(
-                f"{key} is {properties[key]!r}, which is no number.", where=where, hint="Give a whole number."
-            ) from None
-    if values[BATCH_SIZE] < 2:
-        raise InvalidInput(f"{BATCH_SIZE} is {values[BATCH_SIZE]}.", where=where, hint="It has to be 2 or more.")
-    return Layering(values[BATCH_SIZE], values[MOST_BYTES])
+    files = whole_number(properties, BATCH_SIZE, 10, where=where, least=2)
+    return Layering(files, whole_number(properties, MOST_BYTES, 1000 * 1024 * 1024, where=where))
 
 
 def add_instants(storage: Storage, instants: Sequence[ArchivedInstant]) -> str:
