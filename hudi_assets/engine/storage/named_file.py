@@ -8,8 +8,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+from hudi_assets.engine.storage.new_stream import NewStream
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def naming(path: Path | str) -> Iterator[None]:
         raise
 
 
-class NamedWriter(io.BufferedWriter):
+class NamedWriter(NewStream, io.BufferedWriter):
     """A new file that takes its name, over what is there, when it is closed; before that it is hidden beside it."""
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +34,7 @@ class NamedWriter(io.BufferedWriter):
         except OSError as error:
             error.filename = os.fspath(path)
             raise
-        self._path, self._hidden = path, hidden  # what could not be opened has nothing to abort
+        self._path, self._hidden, self._opened = path, hidden, True
 
     def write(self, data: Any, /) -> int:
         with naming(self._path):
@@ -58,15 +59,3 @@ class NamedWriter(io.BufferedWriter):
         if not self.closed:
             self.raw.close()  # what is not written yet never will be
             self._hidden.unlink(missing_ok=True)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.abort()
-        self.close()
-
-    def __del__(self) -> None:
-        # Else the end of a stream that nobody closed would commit it.
-        if hasattr(self, "_hidden"):
-            self.abort()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import obstore
 from obstore.exceptions import BaseError
 
+from hudi_assets.engine.storage.new_stream import NewStream
 from hudi_assets.engine.storage.object_errors import is_of_the_range, said_by_store
 
 if TYPE_CHECKING:
@@ -87,12 +87,13 @@ class Download(io.RawIOBase):
             return bytes(asked.bytes())
 
 
-class Upload(io.RawIOBase):
+class Upload(NewStream, io.RawIOBase):
     """A new object that is there once the stream is closed. Large ones go in parts while they are written."""
 
     def __init__(self, store: ObjectStore, key: str, uri: str) -> None:
         self._uri, self._written, self._aborted = uri, 0, False
         self._out: WritableFile = obstore.open_writer(store, key, buffer_size=_PART)
+        self._opened = True
 
     def writable(self) -> bool:
         return True
@@ -123,15 +124,3 @@ class Upload(io.RawIOBase):
         if not self.closed:
             self._aborted = True
             self.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.abort()
-        self.close()
-
-    def __del__(self) -> None:
-        # Else the end of a stream that nobody closed would commit it.
-        if hasattr(self, "_out"):
-            self.abort()

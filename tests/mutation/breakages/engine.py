@@ -109,15 +109,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "an error in a stream commits half a file",
-        f"{_ENGINE}/storage/named_file.py",
+        f"{_ENGINE}/storage/new_stream.py",
         "        if kind is not None:\n            self.abort()\n",
         "",
         STORES,
     ),
     Breakage(
         "a stream that nobody closes is committed",
-        f"{_ENGINE}/storage/named_file.py",
-        '        if hasattr(self, "_hidden"):\n            self.abort()',
+        f"{_ENGINE}/storage/new_stream.py",
+        "        if self._opened:\n            self.abort()",
         "        self.close()",
         STORES,
     ),
@@ -125,7 +125,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "a stream that was never opened is aborted",
         f"{_ENGINE}/storage/named_file.py",
         '        hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")\n',
-        '        self._hidden = hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")\n',
+        '        hidden = path.with_name(f".{uuid.uuid4().hex}.tmp")\n        self._opened = True\n',
         NAMED_FILES,
     ),
     Breakage(
