@@ -74,10 +74,53 @@ def test_profile(minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_default_profile(minio: Minio, tmp_path: Path) -> None:
     """As `aws configure` writes it."""
     _write_profile(minio, tmp_path)
+    _make_default(tmp_path)
+    assert works(open_storage(path(), {"endpoint": minio.endpoint}))
+
+
+def _make_default(tmp_path: Path) -> None:
     for file in ("config", "credentials"):
         text = (tmp_path / file).read_text()
         (tmp_path / file).write_text(text.replace("profile team", "default").replace("team", "default"))
-    assert works(open_storage(path(), {"endpoint": minio.endpoint}))
+
+
+def test_an_access_key_of_the_environment_goes_before_profiles(
+    minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write_profile(minio, tmp_path)
+    credentials = tmp_path / "credentials"
+    credentials.write_text(credentials.read_text().replace(minio.secret_access_key, SECRET))
+    for name, value in minio.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    assert works(open_storage(path()))
+
+
+@pytest.mark.parametrize(
+    ("option", "variables", "region"),
+    [
+        ("eu-west-1", {"AWS_REGION": "eu-west-2"}, "eu-west-1"),
+        (None, {"AWS_REGION": "eu-west-2", "AWS_DEFAULT_REGION": "eu-west-3"}, "eu-west-2"),
+        (None, {"AWS_DEFAULT_REGION": "eu-west-3"}, "eu-west-3"),
+        (None, {}, "us-east-1"),
+    ],
+)
+def test_the_region_is_the_options_then_the_environments_then_the_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str | None, variables: dict[str, str], region: str
+) -> None:
+    _write_profile(Minio(1, KEY, SECRET), tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    given = {"endpoint": "http://127.0.0.1:1", "profile": "team"} | ({"region": option} if option else {})
+    assert getattr(open_storage(path(), given), "_store").config["region"] == region  # noqa: B009
+
+
+def test_a_bucket_that_asks_nobody_who_he_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    with running_proxy(1) as proxy:
+        proxy.refuse("GET", 404, b"")
+        with pytest.raises(FileNotFoundError):
+            open_storage("s3://bucket/t", {"endpoint": proxy.endpoint, "region": "us-east-1"}).read("f")
 
 
 def test_options_are_one_identity(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +170,13 @@ def test_a_bucket_in_another_region() -> None:
 def test_none(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any the machine's role is asked for, at a place that has none here."""
     with running_proxy(minio.port) as nowhere:
-        monkeypatch.setenv("AWS_METADATA_ENDPOINT", nowhere.endpoint)
-        nowhere.refuse("PUT", 403, b"")
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", nowhere.endpoint)
+        for method in ("PUT", "GET"):
+            nowhere.refuse(method, 403, b"")
         store = open_storage(path(), {"endpoint": minio.endpoint})
         with pytest.raises(EnvironmentProblem, match="No credentials"):
             store.read("f")
-    assert nowhere.seen == [("PUT", "/latest/api/token")]
+    assert nowhere.seen[0] == ("PUT", "/latest/api/token")
 
 
 def test_they_are_looked_up_again_in_another_process(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,6 @@ from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, Environmen
 
 _STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
-# Where a cloud gives a machine or a container its role's credentials: asked last, when nothing else has some.
-_INSTANCE_METADATA: Final = ("/latest/api/token", "/latest/meta-data/", "169.254.170.2", "metadata.google.internal")
 _NO_RANGE: Final = ("value for CONTENT_RANGE", "non-partial response")
 # A store sends who asks in another region elsewhere, and the library does not follow.
 _NO_LOCATION: Final = "redirect without LOCATION"
@@ -74,9 +72,6 @@ def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
     if _NO_LOCATION in text or code in _OTHER_REGION:
         hint = "Set AWS_REGION, or the option region, to the bucket's region."
         return EnvironmentProblem("The bucket is in another region.", where=uri, hint=hint)
-    if any(place in text for place in _INSTANCE_METADATA):
-        hint = "Give the environment variables of an access key, a profile, or this machine a role."
-        return EnvironmentProblem("No credentials for the store were found.", where=uri, hint=hint)
     if status in (401, 403):
         return PermissionError(errno.EACCES, f"the store refuses it ({code or status})", uri)
     if status == 400 and not code:  # all that a HEAD is told where the region is another one

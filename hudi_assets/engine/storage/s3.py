@@ -1,7 +1,7 @@
 """S3, and what speaks its protocol (MinIO and others): paths `s3://bucket/prefix` and `s3a://bucket/prefix`.
 
-Credentials are those of the options, else those that AWS's own tools find: the environment, a profile, the role of the
-container or machine. They are looked up in the process that uses them, and are part of no pickle, text or error.
+Credentials are those of the options, else those that AWS's own library finds, in its order. They are looked up in the
+process that uses them, and are part of no pickle, text or error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ _CAPABILITIES: Final = Capabilities(
     at_once=32,
 )
 _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
-# What a profile has that gives credentials.
-_GIVES: Final = ("aws_access_key_id", "role_arn", "sso_session", "sso_start_url", "credential_process")
 _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 # A store that is gone is told after half a minute, not after the library's three.
 _RETRIES: Final[Any] = {"max_retries": 8, "backoff": {"max_backoff": timedelta(seconds=5)}}
 
@@ -68,8 +67,11 @@ class S3Storage(ObjectStorage):
                 settings["endpoint"] = _hosting(self.bucket, endpoint)
         if self._secrets:
             settings["credential_provider"] = self._given
-        elif profile := options.get("profile") or _profile_of_environment():
-            settings["credential_provider"] = _credentials_of_profile(profile)
+        elif os.environ.get("AWS_SKIP_SIGNATURE", "").lower() != "true":  # a bucket that asks nobody who he is
+            settings["credential_provider"] = _found_by_aws(options.get("profile"), self.base)
+            # Else the region of a profile would go before the environment's.
+            if region := options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None):
+                settings["region"] = region
         return S3Store(
             self.bucket,
             **settings,
@@ -125,40 +127,25 @@ def _hosting(bucket: str, endpoint: str) -> str:
     return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
 
 
-def _profile_of_environment() -> str | None:
-    """As AWS's tools: an access key in the environment goes before a profile, and a web identity before the default."""
-    if os.environ.get("AWS_ACCESS_KEY_ID"):
-        return None
-    named = os.environ.get("AWS_PROFILE")
-    if named or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
-        return named
-    return "default" if _default_gives_credentials() else None
-
-
-def _default_gives_credentials() -> bool:
-    try:
-        from botocore.exceptions import BotoCoreError
-        from botocore.session import Session
-    except ImportError:
-        return False
-    try:
-        return any(key in _GIVES for key in Session().full_config["profiles"].get("default", {}))
-    except BotoCoreError:
-        return True  # files that cannot be read: said where they are used
-
-
-def _credentials_of_profile(profile: str) -> Any:
+def _found_by_aws(profile: str | None, where: str) -> Any:
+    """The identity that AWS's own library finds, in its order, of the profile that is asked for, if any."""
     try:
         import boto3
         from botocore.exceptions import BotoCoreError
         from obstore.auth.boto3 import Boto3CredentialProvider
     except ImportError as error:
-        hint = "pip install 'hudi-assets[s3]'"
-        raise EnvironmentProblem(f"The profile {profile} needs the package boto3.", hint=hint) from error
+        raise EnvironmentProblem(
+            "Tables on S3 need the package boto3.", hint="pip install 'hudi-assets[s3]'"
+        ) from error
     try:
-        session = boto3.session.Session(profile_name=profile)
         # What expires is asked for again in time: boto3 renews it a quarter of an hour before.
-        return Boto3CredentialProvider(session, ttl=timedelta(minutes=5))
+        return Boto3CredentialProvider(boto3.session.Session(profile_name=profile), ttl=timedelta(minutes=5))
     except (BotoCoreError, ValueError) as error:
+        named = profile or os.environ.get("AWS_PROFILE")
+        if named is None and isinstance(error, ValueError):
+            hint = "Give the environment variables of an access key, a profile, or this machine a role."
+            raise EnvironmentProblem("No credentials for the store were found.", where=where, hint=hint) from error
         hint = "Correct the name, or the files that AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE name."
-        raise EnvironmentProblem(f"The profile {profile} gives no credentials.", hint=hint) from error
+        raise EnvironmentProblem(
+            f"The profile {named or 'default'} gives no credentials.", where=where, hint=hint
+        ) from error

@@ -136,6 +136,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         STORES,
     ),
     Breakage(
+        "a profile's region goes before the environment's",
+        f"{_ENGINE}/storage/s3.py",
+        'options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None)',
+        'options.get("region")',
+        STORES,
+    ),
+    Breakage(
+        "a profile lying about goes before an access key in the environment",
+        f"{_ENGINE}/storage/s3.py",
+        "profile_name=profile)",
+        'profile_name=profile or os.environ.get("AWS_PROFILE"))',
+        STORES,
+    ),
+    Breakage(
         "half an identity is taken from the options",
         f"{_ENGINE}/storage/s3.py",
         "if set(options) & set(_SECRET) and",
