@@ -56,10 +56,11 @@ sql: setup
 	@$(ENV) sh -c 'test -d "$$HUDI_ASSETS_HOME/spark" || { echo "There is no catalog yet. Run: make run"; exit 1; }'
 	@$(ENV) sh -c 'SPARK_CONF_DIR="$$HUDI_ASSETS_HOME/spark" exec spark-sql "$$@"' spark-sql $(ARGS)
 
-# WORKERS processes, a file in one of them, in the order of the folders: the many small files come last and even out.
+# WORKERS processes, a file in one of them, in the order of the folders: the many small files come last and even out. The files
+# of tests/catalog go to one process together (tests/quick_machine.py).
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
-SPARKS := tests/spark tests/dagster tests/catalog tests/cli
+SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # What .ci/run has a step of its own for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,6 +14,11 @@ from tests.local_session import LocalSession, install
 
 quick_machine.load()
 examples.load()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return quick_machine.scheduler(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pytest
 
 # A JVM of a test lives for seconds: the second compiler's work would not come back. Never printed, unlike
 # JAVA_TOOL_OPTIONS; for the JVM that Spark runs in, and the short one that finds out how to start it.
 _JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _MEMORY: Final = Path("/dev/shm")
+# Its tests share a Hive metastore and a Spark, which take longer to start than most of them to end.
+_TOGETHER: Final = "tests/catalog"
 # What all tests together keep there is far less; a container has 64 MB unless told otherwise.
 _ENOUGH_BYTES: Final = 4 * 1024**3
 
@@ -21,6 +26,17 @@ def load() -> None:
         os.environ.setdefault(name, _JVM)
     if "TMPDIR" not in os.environ and (folder := _in_memory()):
         os.environ["TMPDIR"] = folder
+
+
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile` a file goes to one worker, and the folder `_TOGETHER` as if it were one file."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped, unused-ignore]
+
+    class Files(LoadFileScheduling):  # type: ignore[misc, unused-ignore]
+        def _split_scope(self, nodeid: str) -> str:
+            return _TOGETHER if nodeid.startswith(f"{_TOGETHER}/") else str(super()._split_scope(nodeid))
+
+    return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def _in_memory() -> str | None:

@@ -178,7 +178,8 @@ def test_compact_and_read_as_a_user_runs_them(run: Callable[..., Answer], table:
     assert status["remaining"]["log_files"] == 2
 
     out = tmp_path / "ro.parquet"
-    written = run_process("read", table, "--query", "read_optimized", "--out", out, "--json")
+    nowhere = {"HOME": "/proc/nowhere"}
+    written = run_process("read", table, "--query", "read_optimized", "--out", out, "--json", env=nowhere)
     assert written.code == DONE, written.err
     assert compacted.err + written.err == ""
     assert written.json["rows"] == 20

@@ -24,6 +24,7 @@ from hudi_assets.engine.spark import start
 from hudi_assets.engine.spark.session import use_this_python
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
+from tests.local_session import LocalSession
 
 # -- Java -----------------------------------------------------------------------------------------
 
@@ -216,8 +217,8 @@ def test_ctrl_c_in_the_midst_of_a_call_to_java(
     assert (answer.code, answer.error["error"]) == (FAILED, "Interrupted")
 
 
-@pytest.mark.timeout(900)  # three Sparks start
-def test_ctrl_c_during_a_compaction(table: Path) -> None:
+@pytest.mark.timeout(900)
+def test_ctrl_c_during_a_compaction(run: Callable[..., Answer], table: Path, session: LocalSession) -> None:
     """No traceback of ours, PySpark's or py4j's; the compaction is pending, and the next command executes it."""
     command = [sys.executable, "-m", "hudi_assets.cli", "compact", str(table), "--threshold", SPLIT]
     with subprocess.Popen(
@@ -230,9 +231,9 @@ def test_ctrl_c_during_a_compaction(table: Path) -> None:
     assert process.returncode == FAILED
     assert [line.split(":")[0] for line in err.splitlines()] == ["Error", "Where", "Hint"], err
     assert list((table / ".hoodie").glob("*.compaction.requested"))
-    assert run_process("recover", table).code in (DONE, NOTHING_TO_DO)
-    assert run_process("compact", table).code == DONE
-    assert run_process("validate", table).code == DONE
+    assert run("recover", table).code in (DONE, NOTHING_TO_DO)
+    assert HudiTable.open(str(table)).compact(session)
+    assert run("validate", table).code == DONE
 
 
 # -- Spark ----------------------------------------------------------------------------------------

@@ -94,8 +94,9 @@ def test_the_hint_is_that_of_the_problem(
 # -- Spark ----------------------------------------------------------------------------------------
 
 
+# In `make test` another user compacts without a home, and `tests/cli/test_cli.py` reads without one.
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_home_that_is_nowhere(table: Path) -> None:
     home = {"HOME": "/proc/nowhere"}
     assert _answer(args=("compact", "--threshold", SPLIT), table=table, env=home).code == DONE
