@@ -44,16 +44,9 @@ def new_view(
     database: str, name: str, owner: str, schema: pa.Schema, query: str, properties: Mapping[str, str]
 ) -> Entry:
     fields = {
-        hive.NAME: text(name),
-        hive.DATABASE: text(database),
-        hive.OWNER: text(owner),
-        4: whole(int(time.time())),
-        5: whole(0),
-        6: whole(0),
+        **_new(database, name, owner),
         hive.STORAGE: _storage(hive_columns(schema), None, {}),
-        8: nothing_of(_STRUCT),
         hive.KIND: text(hive.VIRTUAL_VIEW),
-        15: flag(False),
     }
     return with_query(Entry(Struct(fields)), database, schema, query, properties)
 
@@ -86,19 +79,26 @@ def new_source(database: str, name: str, owner: str, schema: pa.Schema, path: st
         **_schema_parameters(schema),
     }
     fields = {
+        **_new(database, name, owner),
+        hive.STORAGE: _storage(list(NO_HIVE_COLUMNS), path, {"path": path, "table": path}),
+        hive.PARAMETERS: texts(parameters),
+        hive.KIND: text("EXTERNAL_TABLE"),
+    }
+    return Entry(Struct(fields))
+
+
+def _new(database: str, name: str, owner: str) -> dict[int, Value]:
+    """What every new entry has: its names, when it was made, no partitions, and that nobody rewrites queries by it."""
+    return {
         hive.NAME: text(name),
         hive.DATABASE: text(database),
         hive.OWNER: text(owner),
         4: whole(int(time.time())),
         5: whole(0),
         6: whole(0),
-        hive.STORAGE: _storage(list(NO_HIVE_COLUMNS), path, {"path": path, "table": path}),
         8: nothing_of(_STRUCT),
-        hive.PARAMETERS: texts(parameters),
-        hive.KIND: text("EXTERNAL_TABLE"),
         15: flag(False),
     }
-    return Entry(Struct(fields))
 
 
 def with_schema(entry: Entry, schema: pa.Schema) -> Entry:

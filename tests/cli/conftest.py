@@ -42,9 +42,8 @@ class Answer:
         return json.loads(self.err)
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
-    """Runs a command in this process: for those that start no Spark."""
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """What runs a command in this process: for those that start no Spark."""
 
     def call(*args: object) -> Answer:
         monkeypatch.setattr(sys, "argv", ["hudi-assets", *map(str, args)])
@@ -55,6 +54,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Answer(int(ended.value.code or 0), printed.out, printed.err)
 
     return call
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    return run_here(monkeypatch, capsys)
 
 
 def run_process(*args: object, env: Mapping[str, str] | None = None, **options: Any) -> Answer:

@@ -21,14 +21,14 @@ from tests.tables.metadata import in_metadata_table, on_disk
 MINUTE = 60_000
 ON = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}
 BATCHES = ((range(9), 0), ([0, 1, 2, 9], 30), ([3, 4, 5], 60), ([1, 9, 10], 90))
-SETTINGS = {
+STATED = {
     "hudi_assets.writers": "stopped",
     "hoodie.payload.event.time.field": "ts",
     "hudi_assets.event.time.unit": "ms",
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "2",
-    "hudi_assets.query.grace": "0s",
 }
+SETTINGS = STATED | {"hudi_assets.query.grace": "0s"}
 
 
 def frame(table: pa.Table) -> Any:

@@ -18,6 +18,16 @@ from hudi_assets.engine.model import CompactionResult, Plan
 
 START = 1_700_000_000_000  # epoch ms; event times below are minutes after it
 MINUTE = 60_000
+# A writer of Hudi's whose services are at work all the time.
+BUSY = {
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.clean.automatic": "true",
+    "hoodie.cleaner.commits.retained": "3",
+    "hoodie.archive.automatic": "true",
+    "hoodie.keep.min.commits": "4",
+    "hoodie.keep.max.commits": "5",
+}
 
 EVERY_TYPE = pa.schema(
     [

@@ -43,6 +43,15 @@ def rows(number: int, ids: Iterable[int] = range(8)) -> pa.Table:
     return pa.Table.from_pylist(values, SCHEMA)
 
 
+ARCHIVES_SOON = {
+    "hoodie.archive.automatic": "true",
+    "hoodie.clean.automatic": "true",
+    "hoodie.cleaner.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+
+
 class Tale:
     """A table of ours, told step by step: upsert number n has event times from n seconds on."""
 
@@ -323,13 +332,7 @@ def test_hudi_reads_our_archive_and_archives_after_it(
 def test_hudis_archiver_beside_carried_over_log_files(tale: Tale, hudi_0_15: Hudi, session: LocalSession) -> None:
     """Hudi writes and archives while our slices, and our pending plan, show carried-over log files."""
     tale.life(2)
-    options = hudi_options(name="t") | {
-        "hoodie.archive.automatic": "true",
-        "hoodie.clean.automatic": "true",
-        "hoodie.cleaner.commits.retained": "1",
-        "hoodie.keep.min.commits": "2",
-        "hoodie.keep.max.commits": "3",
-    }
+    options = hudi_options(name="t") | ARCHIVES_SOON
     for turn in range(6):
         tale.number += 1
         hudi_0_15.write(tale.path, rows(tale.number), options)
@@ -377,13 +380,7 @@ def test_hudis_archiver_cannot_pass_links_without_a_plan(tale: Tale, hudi_0_15: 
     [guard] = [i.timestamp for i in tale.table.state().timeline.pending(Action.COMPACTION)]
     orphans = {name for name in links if name.split("_")[1][:17] > guard}
     assert orphans
-    options = hudi_options(name="t") | {
-        "hoodie.archive.automatic": "true",
-        "hoodie.clean.automatic": "true",
-        "hoodie.cleaner.commits.retained": "1",
-        "hoodie.keep.min.commits": "2",
-        "hoodie.keep.max.commits": "3",
-    }
+    options = hudi_options(name="t") | ARCHIVES_SOON
     for turn in range(7):
         tale.number += 1
         hudi_0_15.write(tale.path, rows(tale.number, [turn]), options)

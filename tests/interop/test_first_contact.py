@@ -6,7 +6,6 @@ timestamps or days, which say by their type how they count.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,11 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_assets import cli
 from hudi_assets.cli import commands
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key
-from tests.cli.conftest import DONE, NOTHING_TO_DO, WRONG_USE, Answer, contents, run_process
+from tests.cli.conftest import DONE, NOTHING_TO_DO, WRONG_USE, Answer, contents, run_here, run_process
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
@@ -73,15 +71,7 @@ def write(hudi: Hudi, path: Path, column: Column) -> None:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
-    def call(*args: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hudi-assets", *map(str, args)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return Answer(int(ended.value.code or 0), printed.out, printed.err)
-
-    return call
+    return run_here(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)

@@ -19,24 +19,17 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import Timeline
 from scripts.hudi_client import Hudi, bundle, interop_python
+from tests.interop.beside import STATED
 from tests.interop.tables import MINUTE, START, hudi_options, rows
 from tests.races.player import create
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-SETTINGS = {
-    "hudi_assets.writers": "stopped",
-    "hoodie.payload.event.time.field": "ts",
-    "hudi_assets.event.time.unit": "ms",
-    "hoodie.index.type": "BUCKET",
-    "hoodie.bucket.index.num.buckets": "2",
-}
-
 
 def compact(path: Path, threshold: int, *, jar: str, **settings: str) -> dict[str, Any]:
     """Plan and execute in Hudi's environment."""
     packages = str(Path(pa.__file__).parent.parent)
-    given = [f"{key}={value}" for key, value in {**SETTINGS, **settings}.items()]
+    given = [f"{key}={value}" for key, value in {**STATED, **settings}.items()]
     script = str(Path(__file__).with_name("compact_with_hudi.py"))
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHONPATH"))}
     done = subprocess.run(
@@ -71,7 +64,7 @@ def test_hudi_executes_our_plan(hudi_1_2: Hudi, path: Path, version: str) -> Non
     assert sum(op["logs_remaining"] for op in done["operations"]) > 0, "nothing remained, so this tests too little"
     assert all((path / op["base_file"]).exists() for op in done["operations"])
     assert by_id(hudi_1_2.read(path)) == before
-    table = HudiTable.open(str(path), settings=SETTINGS)
+    table = HudiTable.open(str(path), settings=STATED)
     assert table.config.table_version == int(version)
     timeline: Timeline = table.state().timeline
     assert timeline.is_committed(done["instant"])
@@ -97,7 +90,7 @@ def test_the_dagster_assets_have_hudi_execute(hudi_1_2: Hudi, path: Path, tmp_pa
     # Child processes too, the catalog's among them, find this project's packages behind those of PySpark 3.5.
     packages = str(Path(pa.__file__).parent.parent)
     (more / "sitecustomize.py").write_text(f"import sys\nsys.path.append({packages!r})\n")
-    given = [f"{key}={value}" for key, value in SETTINGS.items() if key != "hudi_assets.writers"]
+    given = [f"{key}={value}" for key, value in STATED.items() if key != "hudi_assets.writers"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHONPATH"))}
     environment |= {"HUDI_BUNDLE": str(bundle("1.2.0")), "HUDI_ASSETS_HOME": str(home), "DAGSTER_HOME": str(home)}
     environment["PYTHONPATH"] = str(more)
@@ -116,7 +109,7 @@ def test_the_dagster_assets_have_hudi_execute(hudi_1_2: Hudi, path: Path, tmp_pa
     assert answer["success"], answer["errors"]
     assert answer["materialized"] == ["compaction_plan", "ro_snapshot", "freshness"]
     assert all(answer["checks"][name] for name in ("no_pre_threshold_logs", "files_match_timeline")), answer["checks"]
-    table = HudiTable.open(str(path), settings=SETTINGS)
+    table = HudiTable.open(str(path), settings=STATED)
     state = table.state()
     (compaction,) = state.timeline.completed(Action.COMMIT)
     assert WRITER not in state.commit(compaction).extra, "we executed it, not Hudi"
@@ -133,7 +126,7 @@ def test_a_session_without_hudi_is_refused_before_anything_is_done(hudi_1_2: Hud
     done = compact(path, START + 40 * MINUTE, jar="none")
     assert "no Apache Hudi" in done["error"]
     assert "--hudi-bundle" in done["error"]
-    table = HudiTable.open(str(path), settings=SETTINGS)
+    table = HudiTable.open(str(path), settings=STATED)
     assert [i.state for i in table.state().timeline.pending_compactions] == ["requested"]
 
 

@@ -16,7 +16,7 @@ from hudi_assets.engine.queries.query import ReadTask, read_task
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.readers import FIRST, History
-from tests.interop.tables import Shape, compacted, hudi_options, planned, rows
+from tests.interop.tables import BUSY, Shape, compacted, hudi_options, planned, rows
 from tests.interop.test_hudi_tables import SETTINGS, written_by
 from tests.local_session import LocalSession
 
@@ -104,16 +104,7 @@ def test_hudi_s_table(writer: str, path: Path, session: LocalSession, releases: 
 
 def test_hudi_cleans_and_archives(path: Path, hudi_0_15: Hudi) -> None:
     """As of every commit there ever was: the answer of that time, or a refusal that names an instant that answers."""
-    services = {
-        "hoodie.compact.inline": "true",
-        "hoodie.compact.inline.max.delta.commits": "2",
-        "hoodie.clean.automatic": "true",
-        "hoodie.cleaner.commits.retained": "3",
-        "hoodie.archive.automatic": "true",
-        "hoodie.keep.min.commits": "4",
-        "hoodie.keep.max.commits": "5",
-    }
-    options = hudi_options(name="t") | services
+    options = hudi_options(name="t") | BUSY
     truth: dict[str, Rows] = {}
     for mark in range(9):
         numbers = [mark, mark + 1, (mark * 5) % 9]

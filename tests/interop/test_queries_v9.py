@@ -20,7 +20,7 @@ from hudi_assets.engine.queries.query import ReadTask, read_task
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.readers import FIRST
-from tests.interop.tables import START, Shape, hudi_options, planned, rows
+from tests.interop.tables import BUSY, START, Shape, hudi_options, planned, rows
 from tests.interop.test_hudi_tables import BATCHES, SETTINGS, written_by
 from tests.interop.test_queries import check_right_or_refused, refused
 from tests.local_session import LocalSession
@@ -249,20 +249,11 @@ def test_a_plan_of_ours_is_what_it_says(path: Path, session: LocalSession, hudi_
 @pytest.mark.slow
 def test_hudi_compacts_cleans_and_archives(path: Path, hudi_1_2: Hudi) -> None:
     """As of every commit there ever was: the answer of that time, or a refusal that names an instant that answers."""
-    services = {
-        "hoodie.compact.inline": "true",
-        "hoodie.compact.inline.max.delta.commits": "2",
-        "hoodie.clean.automatic": "true",
-        "hoodie.cleaner.commits.retained": "3",
-        "hoodie.archive.automatic": "true",
-        "hoodie.keep.min.commits": "4",
-        "hoodie.keep.max.commits": "5",
-    }
     truth: dict[str, Rows] = {}
     for mark in range(9):
         numbers = sorted({mark, mark + 1, (mark * 5) % 9})
         frame = rows(numbers, partial(operator.add, mark * 10), mark)
-        hudi_1_2.write(path, frame, at_version("9") | services)
+        hudi_1_2.write(path, frame, at_version("9") | BUSY)
         table = HudiTable.open(str(path), settings=SETTINGS)
         newest = table.state().timeline.last_write
         assert newest is not None

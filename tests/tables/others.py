@@ -27,6 +27,11 @@ def leave_to_others(path: Path) -> None:
     properties = path / ".hoodie/hoodie.properties"
     lines = properties.read_text().replace("event.time.field=id", "event.time.field=ts").splitlines()
     properties.write_text("\n".join(line for line in lines if not line.startswith("hudi_assets.")) + "\n")
+    forget_event_times(path)
+
+
+def forget_event_times(path: Path) -> None:
+    """Delta commits as Apache Hudi writes them: no event times, no tag of ours; the clock time stays."""
     for file in path.glob(".hoodie/*.deltacommit"):
         body = json.loads(file.read_text())
         del body["extraMetadata"]["hudi_assets.event.time"]

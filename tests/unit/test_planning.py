@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, NoPlan, Plan
 from hudi_assets.engine.transaction.lock import HeldLock
 from tests.local_session import LocalSession
+from tests.tables.others import forget_event_times
 from tests.tables.steps import at, compact, rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])
@@ -237,7 +237,7 @@ def test_without_evidence_freshness_is_null_whatever_was_compacted(session: Loca
     put(table, session, 10_000, (1, 9_000, "a"))
     compact(table, session, threshold=9_500)
     assert table.freshness().freshness == 9_000  # min(now − 1 s, …): nothing remains
-    _forget_event_times(table)
+    forget_event_times(Path(table.path))
     found = HudiTable.open(table.path).freshness()
     assert (found.freshness, found.threshold) == (None, 9_500)
     assert found.reason is not None
@@ -248,21 +248,10 @@ def test_of_tables_that_others_write_the_remaining_log_files_tell(session: Local
     table = make(tmp_path / "t", data_latency="auto")
     put(table, session, 10_000, (1, 9_000, "a"))
     put(table, session, 20_000, (2, 18_000, "a"))
-    _forget_event_times(table)
+    forget_event_times(Path(table.path))
     seen = HudiTable.open(table.path).observed_latency()
     assert seen is not None
     assert (seen.latency_ms, seen.log_files, seen.unknown) == (2_000, 2, 0)
-
-
-def _forget_event_times(table: HudiTable) -> None:
-    """Delta commits as Apache Hudi writes them: no event times, no tag of ours; the clock time stays."""
-    for file in Path(table.path, ".hoodie").glob("*.deltacommit"):
-        body = json.loads(file.read_text())
-        del body["extraMetadata"]["hudi_assets.event.time"]
-        for stats in body["partitionToWriteStats"].values():
-            for stat in stats:
-                stat["minEventTime"] = stat["maxEventTime"] = None
-        file.write_text(json.dumps(body) + " ")  # another size, so that no process takes it for the one it read
 
 
 def test_an_owners_word_counts_for_one_call(session: LocalSession, tmp_path: Path) -> None:
