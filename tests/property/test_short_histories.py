@@ -39,7 +39,8 @@ def record(said: str, value: int) -> Record:
     return Record("k", int(said[1:]), kind, value)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("length", [2, 3, pytest.param(LONGEST, marks=pytest.mark.slow)])
+# The longest take 20 s of CPU, and are the same rules once more.
+@pytest.mark.parametrize("length", [2, 3, pytest.param(LONGEST, marks=pytest.mark.thorough)])
 def test_no_partial_compaction_changes_an_answer(length: int) -> None:
     parts = 0
     for has_base, said in product((False, True), product(SAID, repeat=length)):
