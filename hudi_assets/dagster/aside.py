@@ -25,7 +25,7 @@ from hudi_assets.engine import EnvironmentProblem
 SPARE_SECONDS: Final = 10
 # After so long a look that has not ended is a problem of its table. Or twice as long as the last one took.
 HUNG_SECONDS: Final = 600
-# A run that was asked for longer ago may be due no more: the next look tells.
+# A run that was asked for longer ago, and by two ticks, may be due no more: the next look tells.
 STALE_SECONDS: Final = 300
 # All looks share the code server's processor with the ticks.
 _TOGETHER: Final = 2
@@ -55,9 +55,9 @@ class Aside:
     def is_hung(self) -> bool:
         return self.ended is None and self.seconds >= self.hung_after
 
-    @property
-    def is_stale(self) -> bool:
-        return self.ended is not None and time.monotonic() - self.ended > STALE_SECONDS
+    def is_stale(self, interval: float) -> bool:
+        """Whether it ended so long ago that a tick should have taken it, where one is made after so many seconds."""
+        return self.ended is not None and time.monotonic() - self.ended > max(STALE_SECONDS, 2 * interval)
 
     def hung(self) -> EnvironmentProblem:
         """Said of a look that should have ended long ago."""
@@ -124,6 +124,10 @@ class Memory:
     def is_slow(self, name: str) -> bool:
         """Whether a look at this table does not fit into a tick."""
         return name in self.aside or name in self.waiting or self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS
+
+    def ended(self) -> list[str]:
+        """Tables whose look beside the ticks has come to its end."""
+        return [name for name, look in list(self.aside.items()) if look.ended is not None]
 
     def look_aside(self, tick: TickSeen, name: str, begin: Callable[[float], Aside]) -> Aside | None:
         """The look at this table: begun now, at work, or at its end; of that the next call knows nothing any more.

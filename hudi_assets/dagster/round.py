@@ -117,28 +117,37 @@ def tables_trigger(
         description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_around(context, watched, seconds, memory_of(name))
+        return look_around(context, watched, seconds, memory_of(name), interval)
 
     return evaluate
 
 
 def look_around(
-    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: Memory
+    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: Memory, interval: float
 ) -> SensorResult:
-    """One tick. At least one table is looked at, so that every round comes to its end."""
+    """One tick. At least one table is looked at, so that every round comes to its end.
+
+    Looks beside the ticks that have ended come first: a whole round may take long.
+    """
     before = RoundCursor.of(context.cursor)
     tick = memory.begin(context.cursor, [one.table.name for one in watched])
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
     found = Found(context, cursors)
     next_, known, turn = None, Known(context.instance), list(in_turn(watched, tick.first or before.next))
     asking = _Asking(context, known)
+    aside = partial(_look_aside, found, memory, tick, known, interval)
+    ended = memory.ended()
+    for one in turn:
+        if one.table.name in ended:
+            found.take(one.table, partial(aside, one))
+    turn = [one for one in turn if one.table.name not in ended]
     for number, one in enumerate(turn):
         name = one.table.name
         if memory.last is not tick:
             next_ = name  # the daemon gave this tick up, and another one is at work
             break
         if memory.is_slow(name):
-            found.take(one.table, lambda one=one: _look_aside(found, memory, tick, known, one))  # type: ignore[misc]
+            found.take(one.table, partial(aside, one))
             continue
         started = time.monotonic()
         late = started + memory.took.get(name, 0) > tick.began + sensor_deadline() - SPARE_SECONDS
@@ -191,7 +200,9 @@ class Found:
             self.cursors[table.name] = found.cursor
 
 
-def _look_aside(found: Found, memory: Memory, tick: TickSeen, known: Known, one: Watched) -> SensorResult:
+def _look_aside(
+    found: Found, memory: Memory, tick: TickSeen, known: Known, interval: float, one: Watched
+) -> SensorResult:
     """A look that takes longer than a tick: begun, still at work, or at its end."""
     table, resources = one.table, _resources(found.context, one)
     cursor, log = found.cursors.get(table.name), NamedLog(getLogger(__name__), {"table": table.name})
@@ -205,7 +216,7 @@ def _look_aside(found: Found, memory: Memory, tick: TickSeen, known: Known, one:
         found.waiting.append(table.name)
     elif look.ended is not None:
         found.beside += 1
-        return still_due(known, table, look)
+        return still_due(known, table, look, interval)
     else:
         found.at_work.append(f"{table.name} for {look.seconds:.0f} s")
         if look.is_hung:

@@ -187,7 +187,7 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
     if look is None:
         return SensorResult(skip_reason="The look waits for others.")
     if look.ended is not None:
-        return still_due(known_of(context.instance), table, look)
+        return still_due(known_of(context.instance), table, look, table.sensor_interval)
     if look.is_hung:
         report_failure(known_of(context.instance), table, look.hung(), wall_ms())
         raise look.hung()
@@ -204,10 +204,10 @@ def look_and_report(context: Tick, table: TableAssets) -> SensorResult:
     return SensorResult(run_requests=found.run_requests, skip_reason=found.skip_reason, cursor=found.cursor)
 
 
-def still_due(known: Known, table: TableAssets, look: Aside) -> SensorResult:
+def still_due(known: Known, table: TableAssets, look: Aside, interval: float) -> SensorResult:
     """What a look beside the ticks leaves to the tick after its end. Meanwhile a run may have begun."""
     found = look.result()
-    if found.run_requests and (look.is_stale or known.unfinished_run(table) is not None):
+    if found.run_requests and (look.is_stale(interval) or known.unfinished_run(table) is not None):
         return SensorResult(
             skip_reason="The run that the look asked for is left to the next look.", cursor=found.cursor
         )

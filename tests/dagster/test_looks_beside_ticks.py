@@ -72,6 +72,25 @@ def test_a_run_that_is_due_no_more_is_not_asked_for(
     assert daemon.cursors["t0"] == "t0 aside"
 
 
+@pytest.mark.parametrize(("takes", "interval"), [(35, 60), (1, 600)])
+def test_a_look_that_has_ended_is_taken_by_the_next_tick(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, takes: float, interval: int
+) -> None:
+    """Whichever table is next in the round, and however long it is until the next tick."""
+    names = [f"t{number}" for number in range(30)]
+    tables = [{"name": name, "path": str(home / "t0")} for name in names]
+    ticks = Ticks(home, instance, tables=tables, sensor={"minimum_interval_seconds": interval})
+    daemon = slow(ticks, monkeypatch, "t0")
+    daemon.took |= dict.fromkeys(names, takes)
+    daemon.aside_finds = ASKS
+    while not daemon.aside:
+        daemon.tick()
+    daemon.end_aside("t0")
+    daemon.now += interval
+    found: Any = daemon.ticks.tick()
+    assert [one.run_key for one in found.run_requests] == ["t0"]
+
+
 def test_what_a_lost_tick_took_is_there_again(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,12 +111,12 @@ def test_a_tick_that_was_given_up_takes_nothing_more(
     """Dagster lets its thread run to the end."""
     daemon = slow(Ticks(home, instance), monkeypatch, "t3")
     daemon.tick()
-    daemon.end_aside("t3")
     began = daemon.memory.begin
     real, looked = rounds.evaluate_table, list[str]()  # type: ignore[attr-defined]
 
     def given_up(context: Any, table: Any) -> SensorResult:
         looked.append(table.name)
+        daemon.end_aside("t3")
         began("of a later tick", ["t0"])
         return real(context, table)
 

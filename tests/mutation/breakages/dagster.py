@@ -300,14 +300,14 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a look beside the ticks asks for a run beside one that is at work",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale or known.unfinished_run(table) is not None)",
-        "look.is_stale",
+        "(look.is_stale(interval) or known.unfinished_run(table) is not None)",
+        "look.is_stale(interval)",
         BESIDE,
     ),
     Breakage(
         "a look that ended long ago asks for a run",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale or known.unfinished_run(table) is not None)",
+        "(look.is_stale(interval) or known.unfinished_run(table) is not None)",
         "known.unfinished_run(table) is not None",
         BESIDE,
     ),
@@ -436,5 +436,19 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            self.known.forget()\n",
         "            raise\n",
         KNOWN,
+    ),
+    Breakage(
+        "a look that has ended waits until the round comes to its table",
+        "hudi_assets/dagster/round.py",
+        "    ended = memory.ended()\n",
+        "    ended: list[str] = []\n",
+        BESIDE,
+    ),
+    Breakage(
+        "where ticks are rare each look that is slow ends too long ago",
+        "hudi_assets/dagster/aside.py",
+        "max(STALE_SECONDS, 2 * interval)",
+        "STALE_SECONDS",
+        BESIDE,
     ),
 )
