@@ -88,11 +88,15 @@ class TickSeen:
     looked: list[str] = field(default_factory=list)
     # What it took of looks beside the ticks.
     taken: dict[str, Aside] = field(default_factory=dict)
+    # It waits for Dagster's or a catalog's answer about many tables, or waited until it was too late.
+    asking: bool = False
+    # The one before was lost like that: this one does not ask.
+    asks_not: bool = False
 
     def was_lost(self, cursor: str | None) -> bool:
         """Whether the daemon gave it up: the same cursor comes again, and no answer came in time."""
         in_time = self.ended is not None and self.ended - self.began <= sensor_deadline()
-        return bool(self.looked) and cursor == self.cursor and not in_time
+        return (bool(self.looked) or self.asking) and cursor == self.cursor and not in_time
 
 
 @dataclass
@@ -108,17 +112,19 @@ class Memory:
 
     def begin(self, cursor: str | None, names: list[str]) -> TickSeen:
         """A new tick. After one that was lost it begins with the table that that did not get through with, or after
-        it, where it was alone; and what that took is there again."""
+        it, where it was alone; and what that took is there again. One that was lost while it asked was through."""
         lost = self.last if self.last is not None and self.last.was_lost(cursor) else None
         self.last = tick = TickSeen(cursor, time.monotonic())
         if lost is None:
             return tick
         self.aside = lost.taken | self.aside
-        at = lost.looked[-1]
-        if lost.ended is None:
+        tick.asks_not = lost.asking
+        at = lost.looked[-1] if lost.looked else None
+        if at is not None and lost.ended is None and not lost.asking:
             self.took[at] = inf  # it is not through with it yet
         if at in names:
-            tick.first = at if len(lost.looked) > 1 else names[(names.index(at) + 1) % len(names)]
+            through = lost.asking or len(lost.looked) == 1
+            tick.first = names[(names.index(at) + 1) % len(names)] if through else at
         return tick
 
     def is_slow(self, name: str) -> bool:

@@ -29,7 +29,7 @@ from hudi_assets.catalog.places import Found, Place, found_together
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.checks import look_checks
 from hudi_assets.dagster.ingestion import INGESTION_TAG, UNFINISHED
-from hudi_assets.engine import HudiAssetsError
+from hudi_assets.engine import EnvironmentProblem, HudiAssetsError
 
 # Dagster keeps the pools of a run as tags in its storage.
 _POOL_TAG: Final = ".dagster/pool/"
@@ -54,6 +54,7 @@ class Known:
         self._runs: dict[str, str | None] = {}
         # What stands in catalogs; each answer is good for one look.
         self._found: dict[Place, Found | None] = {}
+        self._no_catalog: str | None = None
         # Metastore → why it was not asked again in this tick.
         self._silent: dict[str, HudiAssetsError] = {}
         # Run → the run, for one tick: neither what it makes nor its pools change.
@@ -77,6 +78,10 @@ class Known:
         self._tables = frozenset(table.name for table in tables)
         self._asked_at = time.monotonic()
 
+    def ask_no_catalog(self, why: str) -> None:
+        """From now on: whoever asks what stands there is told why not."""
+        self._no_catalog = why
+
     def ask_catalogs(self, places: Iterable[Place]) -> None:
         """Ask for these places at once. A metastore that does not answer is not waited for at each table."""
         by_metastore: dict[str, list[Place]] = {}
@@ -91,6 +96,8 @@ class Known:
 
     def found(self, place: Place) -> Found | None:
         """What stands there. Raises what kept a tick of many tables from asking."""
+        if self._no_catalog is not None:
+            raise EnvironmentProblem(f"No catalog is asked. {self._no_catalog}")
         if place.metastore in self._silent:
             raise self._silent[place.metastore]
         return self._found.pop(place) if place in self._found else place.found()

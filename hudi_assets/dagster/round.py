@@ -134,7 +134,9 @@ def look_around(
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
     found = Found(context, cursors)
     next_, known, turn = None, Known(context.instance), list(in_turn(watched, tick.first or before.next))
-    asking = _Asking(context, known)
+    asking = _Asking(context, known, failed=tick.asks_not)
+    if tick.asks_not:
+        known.ask_no_catalog("The tick before this one waited for an answer until it was too late.")
     aside = partial(_look_aside, found, memory, tick, known, interval)
     ended = memory.ended()
     for one in turn:
@@ -154,7 +156,12 @@ def look_around(
         if tick.looked and (started >= tick.began + seconds or late):
             next_ = name
             break
+        tick.asking = True
         asking.ask_for(turn[number:])
+        if time.monotonic() > tick.began + sensor_deadline():
+            next_ = name  # it is lost
+            break
+        tick.asking = False
         tick.looked.append(name)
         started = time.monotonic()
         log = NamedLog(context.log, {"table": name})

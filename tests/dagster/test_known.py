@@ -177,6 +177,14 @@ def test_a_metastore_that_does_not_answer_is_waited_for_once(
     assert memory.questions == 0
 
 
+def test_where_the_tick_before_waited_too_long_no_catalog_is_asked(instance: DagsterInstance, memory: Memory) -> None:
+    known = Known(instance)
+    known.ask_no_catalog("It is down.")
+    with pytest.raises(EnvironmentProblem, match="It is down"):
+        known.found(Place("thrift://one:9083", Names("default", "t0_ro", "t0_rt")))
+    assert memory.questions == 0
+
+
 def test_what_a_run_told_readers_during_a_look_is_not_forgotten(home: Path, instance: DagsterInstance) -> None:
     """The tick asked before the run ended; then data came late, and the look publishes less."""
     (table, *_) = tables = Ticks(home, instance).tables

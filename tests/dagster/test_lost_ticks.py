@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,9 @@ from hudi_assets.dagster import aside as asides
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster import sensors
 from hudi_assets.dagster.aside import Memory, begun, sensor_deadline
+from hudi_assets.dagster.known import Known
 from hudi_assets.dagster.round import RoundCursor
+from hudi_assets.engine import EnvironmentProblem
 from tests.dagster.test_many_tables import DEFAULTS, Ticks, home, instance
 
 __all__ = ["home", "instance"]
@@ -212,6 +215,43 @@ def test_what_takes_too_long_together_is_looked_at_in_two_ticks(
     assert daemon.tick() == ["t1", "t2", "t3"]
     assert daemon.tick() == ["t0"]
     assert daemon.seen == {"t0", "t1", "t2", "t3"}
+
+
+@pytest.mark.parametrize("hangs", [0, 2])
+def test_a_catalog_that_hangs_keeps_no_table_from_being_looked_at(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, hangs: int
+) -> None:
+    """The metastore of a home directory may take 90 seconds to start, and then fail."""
+    each = dict.fromkeys(("t0", "t1", "t2", "t3"), 3.0)  # so that each is asked for anew
+    daemon, asked = Daemon(Ticks(home, instance), monkeypatch, each), list[float]()
+
+    def silent(known: Any, tables: Any) -> None:
+        asked.append(daemon.now)
+        if len(asked) > hangs:
+            daemon.now += 90
+            raise EnvironmentProblem("The metastore has not started.")
+
+    monkeypatch.setattr(Known, "ask_catalogs", silent)
+    names = list(each)
+    assert daemon.tick() == names[:hangs]
+    assert daemon.tick() == [*names[hangs:], *names[:hangs]]
+    assert inf not in daemon.memory.took.values()
+    assert len(asked) == hangs + 1
+
+
+def test_a_tick_that_hangs_while_it_asks_is_followed_by_one_that_does_not(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is at work still when the next one comes."""
+    memory = Memory()
+    lost = memory.begin("cursor", ["t0", "t1", "t2"])
+    lost.looked += ["t0", "t1"]
+    lost.asking = True
+    next_ = memory.begin("cursor", ["t0", "t1", "t2"])
+    assert next_.asks_not
+    assert next_.first == "t2"
+    assert not memory.took
+    assert not memory.begin("cursor", ["t0", "t1", "t2"]).asks_not
 
 
 def test_a_tick_in_time_that_leaves_its_cursor_as_it_was_is_not_lost(

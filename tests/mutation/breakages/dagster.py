@@ -451,4 +451,25 @@ BREAKAGES: tuple[Breakage, ...] = (
         "STALE_SECONDS",
         BESIDE,
     ),
+    Breakage(
+        "a tick that waited for a catalog for too long is waited for again, and no table is ever seen",
+        "hudi_assets/dagster/aside.py",
+        "(bool(self.looked) or self.asking)",
+        "bool(self.looked)",
+        LOST_TICKS,
+    ),
+    Breakage(
+        "a table is called slow because a catalog was",
+        "hudi_assets/dagster/aside.py",
+        " and not lost.asking:\n",
+        ":\n",
+        LOST_TICKS,
+    ),
+    Breakage(
+        "after a tick that waited for a catalog for too long the next one asks again",
+        "hudi_assets/dagster/round.py",
+        "failed=tick.asks_not",
+        "failed=False",
+        LOST_TICKS,
+    ),
 )
