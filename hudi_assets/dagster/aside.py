@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ class Aside:
 
     began: float
     hung_after: float = HUNG_SECONDS
+    since: datetime = field(default_factory=lambda: datetime.now(UTC))
     found: SensorResult | None = None
     problem: BaseException | None = None
     ended: float | None = None

@@ -7,6 +7,7 @@ makes it forgotten.
 
 import time
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from dagster import (
@@ -43,10 +44,14 @@ RunlessEvent = AssetCheckEvaluation | AssetMaterialization | AssetObservation
 
 
 class Known:
-    """The instance as a tick asks it. What was not asked for beforehand is asked for then."""
+    """The instance as a tick asks it. What was not asked for beforehand is asked for then.
 
-    def __init__(self, instance: DagsterInstance) -> None:
+    `since`: when the look began, where it may take so long that runs come and go meanwhile.
+    """
+
+    def __init__(self, instance: DagsterInstance, since: datetime | None = None) -> None:
         self.instance = instance
+        self.since = since
         self._tables: frozenset[str] = frozenset()
         self._asked_at = 0.0
         self._published: dict[AssetKey, EventLogEntry | None] = {}
@@ -139,8 +144,18 @@ class Known:
         """
         if table.name in self._runs:
             return self._runs[table.name]
-        runs = self.instance.get_runs(RunsFilter(tags=table.run_tags, statuses=UNFINISHED), limit=1)
-        by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, statuses=UNFINISHED)
+        return self._run(table, statuses=UNFINISHED)
+
+    def was_overtaken(self, table: TableAssets) -> bool:
+        """Whether a run maintains the table, or did so since the look began: it knows better what the look saw."""
+        if self.since is None:
+            return False
+        return bool(self._run(table, updated_after=self.since) or self._run(table, statuses=UNFINISHED))
+
+    def _run(self, table: TableAssets, **which: Any) -> str | None:
+        """One of those runs that maintains the table."""
+        runs = self.instance.get_runs(RunsFilter(tags=table.run_tags, **which), limit=1)
+        by_pool = RunsFilter(tags={f"{_POOL_TAG}{table.pool}": "true"}, **which)
         return _maintaining(table, runs or self.instance.get_runs(by_pool, limit=_MOST_RUNS))
 
     def _unfinished_runs(self, tables: Sequence[TableAssets]) -> dict[str, str | None]:

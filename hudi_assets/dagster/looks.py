@@ -174,7 +174,12 @@ def evaluations(
     *,
     run_at_work: bool,
 ) -> list[AssetCheckEvaluation]:
-    """Those of the results that the event log does not have yet, or not for long enough."""
+    """Those of the results that the event log does not have yet, or not for long enough.
+
+    None of a look that a run overtook: its checks are newer, and would be hidden.
+    """
+    if known.was_overtaken(table):
+        return []
     events = []
     for name, result in found.items():
         if name == NO_PRE_THRESHOLD_LOGS and run_at_work:

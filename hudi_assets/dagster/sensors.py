@@ -6,6 +6,7 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
@@ -199,15 +200,16 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
 
 def look_and_report(context: Tick, table: TableAssets) -> SensorResult:
     """A look beside the ticks. No tick may come for long, so it reports by itself what it saw."""
-    found = evaluate_table(context, table)
-    report_now(known_of(context.instance), found.asset_events)
+    known = Known(context.instance, datetime.now(UTC))
+    found = evaluate_table(OneTable(known, context.resources, context.cursor, context.log), table)
+    report_now(known, found.asset_events)
     return SensorResult(run_requests=found.run_requests, skip_reason=found.skip_reason, cursor=found.cursor)
 
 
 def still_due(known: Known, table: TableAssets, look: Aside, interval: float) -> SensorResult:
     """What a look beside the ticks leaves to the tick after its end. Meanwhile a run may have begun."""
     found = look.result()
-    if found.run_requests and (look.is_stale(interval) or known.unfinished_run(table) is not None):
+    if found.run_requests and (look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table)):
         return SensorResult(
             skip_reason="The run that the look asked for is left to the next look.", cursor=found.cursor
         )

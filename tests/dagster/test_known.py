@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dagster import AssetCheckEvaluation, AssetKey, AssetMaterialization, DagsterInstance, DagsterRun, DagsterRunStatus
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckResult,
+    AssetKey,
+    AssetMaterialization,
+    DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
+)
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
@@ -21,6 +30,7 @@ from hudi_assets.dagster.checks import look_checks
 from hudi_assets.dagster.followed import publications
 from hudi_assets.dagster.ingestion import INGESTION_TAG
 from hudi_assets.dagster.known import Known
+from hudi_assets.dagster.looks import evaluations
 from hudi_assets.dagster.sensors import OneTable
 from hudi_assets.dagster.told import PROMISED
 from hudi_assets.engine import EnvironmentProblem, Freshness, HudiTable
@@ -209,6 +219,27 @@ def test_a_backlog_of_others_is_not_read_in_each_tick(home: Path, instance: Dags
         with statements() as asked:
             known.ask(ticks.tables)
     assert not [one for one in asked if "run_body" in one]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_look_that_a_run_overtook_evaluates_no_check(home: Path, instance: DagsterInstance, by_hand: bool) -> None:
+    """Of two rows the one with the greater number counts: the run's would be hidden, as it was planned before."""
+    ticks = Ticks(home, instance)
+    (table, *_) = ticks.tables
+    found = {"freshness_within_slo": AssetCheckResult(passed=True)}
+
+    def evaluated(since: datetime) -> bool:
+        return bool(evaluations(Known(instance, since), table, found, 0, run_at_work=False))
+
+    tags = {} if by_hand else {"hudi_assets/table": "t0"}
+    before = datetime.now(UTC)
+    assert evaluated(before)
+    a_run(ticks, tags, "t0/freshness")
+    (run,) = instance.get_runs()
+    assert not evaluated(datetime.now(UTC))  # it is at work
+    instance.report_run_failed(run)
+    assert not evaluated(before)
+    assert evaluated(datetime.now(UTC))  # it ended before the look began
 
 
 def test_a_run_by_hand_is_known_by_its_pool_alone(home: Path, instance: DagsterInstance) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from logging import getLogger
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,13 +13,17 @@ from dagster import (
     AssetCheckKey,
     AssetKey,
     DagsterInstance,
+    DagsterRun,
     DagsterRunStatus,
     RunRequest,
     SensorResult,
 )
 
+from hudi_assets.components import HudiTablesComponent
 from hudi_assets.dagster import round as rounds
+from hudi_assets.dagster import sensors
 from hudi_assets.dagster.round import RoundCursor
+from hudi_assets.engine import HudiTable
 from tests.dagster.test_lost_ticks import Daemon
 from tests.dagster.test_many_tables import Ticks, home, instance
 
@@ -36,6 +42,37 @@ def slow(ticks: Ticks, monkeypatch: pytest.MonkeyPatch, *names: str) -> Daemon:
     return daemon
 
 
+def a_run(ticks: Ticks) -> DagsterRun:
+    """Of the table t0, at work."""
+    job = ticks.definitions.resolve_job_def("shop_compaction")
+    tags = {"hudi_assets/table": "t0"}
+    return ticks.instance.create_run_for_job(job, tags=tags, status=DagsterRunStatus.STARTED)
+
+
+def test_a_look_that_a_run_overtook_reports_no_checks(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it ask for a run: what it saw may be over."""
+    ticks, see = Ticks(home, instance), sensors.see  # type: ignore[attr-defined]
+    (table, *_) = ticks.tables
+    resources = SimpleNamespace(
+        shop_tables={"t0": HudiTablesComponent(**ticks.block).components()[0]._resource()},
+        hudi_catalog=(ticks.definitions.resources or {})["hudi_catalog"],
+    )
+
+    def slowly(hudi: HudiTable) -> Any:
+        seen = see(hudi)
+        ticks.instance.report_run_canceled(a_run(ticks))
+        return seen
+
+    monkeypatch.setattr(sensors, "see", slowly)
+    sensors.look_and_report(sensors.OneTable(instance, resources, None, getLogger()), table)
+    record = instance.get_latest_asset_check_evaluation_record(SLO)
+    assert record is not None
+    assert not isinstance(record.evaluation, AssetCheckEvaluation)  # what the run planned
+    assert instance.fetch_observations(SLO.asset_key, limit=1).records
+
+
 def test_a_look_beside_the_ticks_reports_by_itself(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,7 +88,7 @@ def test_a_look_beside_the_ticks_reports_by_itself(
     assert not found.asset_events
 
 
-@pytest.mark.parametrize("why", ["a run is at work", "it was long ago"])
+@pytest.mark.parametrize("why", ["a run is at work", "a run was at work", "it was long ago"])
 def test_a_run_that_is_due_no_more_is_not_asked_for(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -59,12 +96,10 @@ def test_a_run_that_is_due_no_more_is_not_asked_for(
     daemon.aside_finds = ASKS
     daemon.tick()
     daemon.end_aside("t0")
-    if why == "a run is at work":
-        instance.create_run_for_job(
-            daemon.ticks.definitions.resolve_job_def("shop_compaction"),
-            tags={"hudi_assets/table": "t0"},
-            status=DagsterRunStatus.STARTED,
-        )
+    if why != "it was long ago":
+        run = a_run(daemon.ticks)
+        if why == "a run was at work":
+            instance.report_run_canceled(run)
     else:
         daemon.now += 301
     found: Any = daemon.ticks.tick()

@@ -293,22 +293,22 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what a look beside the ticks saw waits for the next tick",
         "hudi_assets/dagster/sensors.py",
-        "    report_now(known_of(context.instance), found.asset_events)\n",
+        "    report_now(known, found.asset_events)\n",
         "",
         BESIDE,
     ),
     Breakage(
         "a look beside the ticks asks for a run beside one that is at work",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale(interval) or known.unfinished_run(table) is not None)",
+        "(look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table))",
         "look.is_stale(interval)",
         BESIDE,
     ),
     Breakage(
         "a look that ended long ago asks for a run",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale(interval) or known.unfinished_run(table) is not None)",
-        "known.unfinished_run(table) is not None",
+        "(look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table))",
+        "Known(known.instance, look.since).was_overtaken(table)",
         BESIDE,
     ),
     Breakage(
@@ -471,5 +471,19 @@ BREAKAGES: tuple[Breakage, ...] = (
         "failed=tick.asks_not",
         "failed=False",
         LOST_TICKS,
+    ),
+    Breakage(
+        "a look that a run overtook hides what the run found",
+        "hudi_assets/dagster/looks.py",
+        "    if known.was_overtaken(table):\n        return []\n",
+        "",
+        KNOWN,
+    ),
+    Breakage(
+        "a run that began and ended within a look counts as none",
+        "hudi_assets/dagster/known.py",
+        "self._run(table, updated_after=self.since) or ",
+        "",
+        KNOWN,
     ),
 )
