@@ -28,7 +28,7 @@ SPARE_SECONDS: Final = 10
 HUNG_SECONDS: Final = 600
 # A run that was asked for longer ago, and by two ticks, may be due no more: the next look tells.
 STALE_SECONDS: Final = 300
-# All looks share the code server's processor with the ticks.
+# All looks, of all sensors, share the code server's processor with the ticks.
 _TOGETHER: Final = 2
 
 
@@ -145,12 +145,12 @@ class Memory:
         if name not in self.aside:
             if name not in self.waiting:
                 self.waiting.append(name)
-            at_work = sum(one.ended is None and not one.is_hung for one in self.aside.values())
-            if self.waiting.index(name) >= _TOGETHER - at_work:
-                return None
-            self.waiting.remove(name)
             took = self.took.get(name, inf)
-            self.aside[name] = begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))
+            with _beginning:
+                if self.waiting.index(name) >= _TOGETHER - _at_work():
+                    return None
+                self.waiting.remove(name)
+                self.aside[name] = begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))
         found = self.aside[name]
         if found.ended is not None:
             self.took[name] = found.seconds
@@ -161,6 +161,14 @@ class Memory:
 
 # Sensor → its memory, one in each code server.
 _memories: dict[str, Memory] = {}
+# Ticks of several sensors may be made at once.
+_beginning = threading.Lock()
+
+
+def _at_work() -> int:
+    """How many looks are at work beside the ticks of all sensors. One that hangs is not waited for."""
+    looks = [look for memory in list(_memories.values()) for look in list(memory.aside.values())]
+    return sum(look.ended is None and not look.is_hung for look in looks)
 
 
 def memory_of(sensor: str) -> Memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from logging import getLogger
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +21,10 @@ from dagster import (
 )
 
 from hudi_assets.components import HudiTablesComponent
+from hudi_assets.dagster import aside as asides
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster import sensors
+from hudi_assets.dagster.aside import Aside, memory_of
 from hudi_assets.dagster.round import RoundCursor
 from hudi_assets.engine import HudiTable
 from tests.dagster.test_lost_ticks import Daemon
@@ -181,6 +184,21 @@ def test_few_looks_are_at_work_beside_the_ticks_at_a_time(
     assert sorted(daemon.aside[4:]) == ["t0", "t1"]
     for name in ("t0", "t1", "t2", "t3"):
         daemon.end_aside(name)
+
+
+def test_few_looks_are_at_work_beside_the_ticks_of_all_sensors_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asides, "_memories", {})
+    memories = [memory_of(f"sensor{number}") for number in range(3)]
+    found = [
+        memory.look_aside(memory.begin(None, ["t0"]), "t0", lambda hung: Aside(0.0, hung + time.monotonic()))
+        for memory in memories
+    ]
+    assert [look is not None for look in found] == [True, True, False]
+    (first, *_) = found
+    assert first is not None
+    first.ended = 1.0
+    (*_, last) = memories
+    assert last.look_aside(last.begin(None, ["t0"]), "t0", lambda hung: Aside(0.0, hung)) is not None
 
 
 @pytest.mark.parametrize("stops", [SystemExit("stop"), GeneratorExit()])

@@ -314,15 +314,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "all looks that are slow are made at once",
         "hudi_assets/dagster/aside.py",
-        "            if self.waiting.index(name) >= _TOGETHER - at_work:\n",
-        "            if False:\n",
+        "                if self.waiting.index(name) >= _TOGETHER - _at_work():\n",
+        "                if False:\n",
         BESIDE,
     ),
     Breakage(
         "looks that hang keep all others away",
         "hudi_assets/dagster/aside.py",
-        "one.ended is None and not one.is_hung for",
-        "one.ended is None for",
+        "look.ended is None and not look.is_hung for",
+        "look.ended is None for",
         BESIDE,
     ),
     Breakage(
@@ -485,5 +485,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "self._run(table, updated_after=self.since) or ",
         "",
         KNOWN,
+    ),
+    Breakage(
+        "each sensor has looks beside its ticks as if it were alone",
+        "hudi_assets/dagster/aside.py",
+        "for memory in list(_memories.values()) for",
+        "for memory in list(_memories.values())[:0] for",
+        BESIDE,
     ),
 )
