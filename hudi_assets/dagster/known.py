@@ -7,6 +7,7 @@ makes it forgotten.
 
 import time
 from collections.abc import Iterable, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, Final
 
@@ -60,7 +61,7 @@ class Known:
         # What stands in catalogs; each answer is good for one look.
         self._found: dict[Place, Found | None] = {}
         self._no_catalog: str | None = None
-        # Metastore → why it was not asked again in this tick.
+        # Metastore → why it was not asked again in this tick: copies, which hold nothing of the looks that raise them.
         self._silent: dict[str, HudiAssetsError] = {}
         # Run → the run, for one tick: neither what it makes nor its pools change.
         self._seen_runs: dict[str, DagsterRun] = {}
@@ -89,6 +90,7 @@ class Known:
 
     def ask_catalogs(self, places: Iterable[Place]) -> None:
         """Ask for these places at once. A metastore that does not answer is not waited for at each table."""
+        began = time.monotonic()
         by_metastore: dict[str, list[Place]] = {}
         for place in places:
             if place.metastore not in self._silent and not place.was_never_used:
@@ -97,14 +99,17 @@ class Known:
             try:
                 self._found |= found_together(group)
             except HudiAssetsError as problem:
-                self._silent[metastore] = problem
+                self._silent[metastore] = copy(problem)
+            except Exception as problem:
+                self._silent[metastore] = EnvironmentProblem(f"{type(problem).__name__}: {problem}", where=metastore)
+        self._asked_at += time.monotonic() - began  # what Dagster said is no older for it
 
     def found(self, place: Place) -> Found | None:
         """What stands there. Raises what kept a tick of many tables from asking."""
         if self._no_catalog is not None:
             raise EnvironmentProblem(f"No catalog is asked. {self._no_catalog}")
         if place.metastore in self._silent:
-            raise self._silent[place.metastore]
+            raise copy(self._silent[place.metastore])
         return self._found.pop(place) if place in self._found else place.found()
 
     def forget(self) -> None:

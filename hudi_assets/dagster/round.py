@@ -255,15 +255,19 @@ class _Asking:
         self.served += 1
 
     def _ask(self, tables: Sequence[TableAssets]) -> None:
-        resources = self.context.resources
         try:
             self.known.ask(tables)
-            places = [getattr(resources, one.catalog_key).place(ro=one.ro_view, rt=one.rt_view) for one in tables]
-            self.known.ask_catalogs(place for place in places if place is not None)
         except Exception as problem:
             self.failed = True
             self.known.forget()
             self.context.log.warning(f"{len(tables)} tables were not asked for at once: {problem}")
+            return
+        resources = self.context.resources
+        try:
+            places = [getattr(resources, one.catalog_key).place(ro=one.ro_view, rt=one.rt_view) for one in tables]
+            self.known.ask_catalogs(place for place in places if place is not None)
+        except Exception as problem:
+            self.context.log.warning(f"{len(tables)} tables were not looked up in catalogs at once: {problem}")
 
 
 def _resources(context: SensorEvaluationContext, one: Watched) -> SimpleNamespace:

@@ -221,6 +221,84 @@ def test_a_backlog_of_others_is_not_read_in_each_tick(home: Path, instance: Dags
     assert not [one for one in asked if "run_body" in one]
 
 
+def test_a_catalog_that_cannot_be_asked_keeps_what_dagster_said(
+    home: Path, instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the disk of the metastore's home directory is full."""
+    asked: list[int] = []
+    ask = Known.ask
+
+    def counted(known: Known, tables: Any) -> None:
+        asked.append(len(tables))
+        ask(known, tables)
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setenv("HUDI_ASSETS_METASTORE", "thrift://one:9083")
+    monkeypatch.setattr(Known, "ask", counted)
+    monkeypatch.setattr(knowing, "found_together", full)
+    found: Any = Ticks(home, instance).tick()
+    assert len(found.run_requests) == 4
+    assert asked == [4]
+    known = Known(instance)
+    place = Place("thrift://one:9083", Names("default", "t0_ro", "t0_rt"))
+    known.ask_catalogs([place])
+    with pytest.raises(EnvironmentProblem, match="no space left"):
+        known.found(place)
+
+
+def test_a_place_that_cannot_be_named_keeps_what_dagster_said(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[Known] = []
+
+    def broken(*_: Any) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(Known, "ask_catalogs", broken)
+    monkeypatch.setattr(Known, "forget", lambda known: forgotten.append(known))
+    Ticks(home, instance).tick()
+    assert len(forgotten) == 1  # as it was asked
+
+
+def test_a_problem_of_a_metastore_holds_no_look(
+    instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_: Any) -> None:
+        raise EnvironmentProblem("The Hive metastore does not answer.")
+
+    monkeypatch.setattr(knowing, "found_together", silent)
+    place = Place("thrift://one:9083", Names("default", "t0_ro", "t0_rt"))
+    known = Known(instance)
+    known.ask_catalogs([place])
+    found: list[BaseException] = []
+    for _ in range(3):
+        with pytest.raises(EnvironmentProblem) as raised:
+            known.found(place)
+        found.append(raised.value)
+    assert len({id(one) for one in found}) == 3
+    assert [one.__traceback__ for one in known._silent.values()] == [None]
+
+
+def test_a_slow_catalog_makes_what_dagster_said_no_older(
+    home: Path, instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+
+    def slowly(places: Any) -> dict[Place, None]:
+        now[0] += 4
+        return dict.fromkeys(places)
+
+    tables = Ticks(home, instance).tables
+    monkeypatch.setattr(knowing, "found_together", slowly)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    known = Known(instance)
+    known.ask(tables)
+    known.ask_catalogs([Place("thrift://one:9083", Names("default", "t0_ro", "t0_rt"))])
+    assert known.knows(tables[0], 2)
+
+
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_look_that_a_run_overtook_evaluates_no_check(home: Path, instance: DagsterInstance, by_hand: bool) -> None:
     """Of two rows the one with the greater number counts: the run's would be hidden, as it was planned before."""

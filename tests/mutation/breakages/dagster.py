@@ -384,7 +384,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a metastore that does not answer is waited for at each table",
         "hudi_assets/dagster/known.py",
-        "                self._silent[metastore] = problem\n",
+        "                self._silent[metastore] = copy(problem)\n",
         "                pass\n",
         KNOWN,
     ),
@@ -492,5 +492,26 @@ BREAKAGES: tuple[Breakage, ...] = (
         "for memory in list(_memories.values()) for",
         "for memory in list(_memories.values())[:0] for",
         BESIDE,
+    ),
+    Breakage(
+        "an error of one catalog that is not ours forgets what Dagster said",
+        "hudi_assets/dagster/known.py",
+        "            except Exception as problem:\n                self._silent[metastore] = Env",
+        "            except ZeroDivisionError as problem:\n                self._silent[metastore] = Env",
+        KNOWN,
+    ),
+    Breakage(
+        "a problem of a metastore holds the looks of all tables",
+        "hudi_assets/dagster/known.py",
+        "raise copy(self._silent[place.metastore])",
+        "raise self._silent[place.metastore]",
+        KNOWN,
+    ),
+    Breakage(
+        "while a catalog is slow Dagster is asked anew before each look",
+        "hudi_assets/dagster/known.py",
+        "        self._asked_at += time.monotonic() - began  # what Dagster said is no older for it\n",
+        "",
+        KNOWN,
     ),
 )
