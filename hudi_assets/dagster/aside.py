@@ -15,12 +15,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from logging import getLogger
 from math import inf
 from typing import Any, Final
 
 from dagster import DagsterInstance, SensorEvaluationContext, SensorResult
 
-from hudi_assets.engine import EnvironmentProblem
+from hudi_assets.engine import EnvironmentProblem, HudiAssetsError
 
 # For Dagster's own part of a tick.
 SPARE_SECONDS: Final = 10
@@ -189,7 +190,9 @@ def begun(
             with own as instance:
                 made.found = look(instance)
         except BaseException as problem:  # whoever takes the result raises it
-            made.problem = problem
+            if not isinstance(problem, HudiAssetsError):
+                getLogger(__name__).warning("A look beside the ticks failed", exc_info=True)
+            made.problem = problem.with_traceback(None)  # its frames hold the look
         finally:
             made.ended = time.monotonic()
 

@@ -208,8 +208,15 @@ def look_and_report(context: Tick, table: TableAssets) -> SensorResult:
 
 def still_due(known: Known, table: TableAssets, look: Aside, interval: float) -> SensorResult:
     """What a look beside the ticks leaves to the tick after its end. Meanwhile a run may have begun."""
-    found = look.result()
-    if found.run_requests and (look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table)):
+    known = Known(known.instance, look.since)
+    try:
+        found = look.result()
+    except Exception as problem:
+        if look.is_stale(interval):
+            return SensorResult(skip_reason=f"A look that ended long ago failed, the next look tells: {problem}")
+        report_failure(known, table, problem, wall_ms())  # what broke the look off may have kept it from saying so
+        raise
+    if found.run_requests and (look.is_stale(interval) or known.was_overtaken(table)):
         return SensorResult(
             skip_reason="The run that the look asked for is left to the next look.", cursor=found.cursor
         )

@@ -211,6 +211,25 @@ def test_a_look_that_is_broken_off_is_a_problem_of_its_table(
     daemon.end_aside("t0")
     daemon.tick()
     assert "1 could not be: t0: The look was broken off" in daemon.words
+    record = instance.get_latest_asset_check_evaluation_record(SLO)
+    assert record is not None
+    assert isinstance(record.evaluation, AssetCheckEvaluation)
+    assert not record.evaluation.passed
+
+
+def test_a_problem_of_long_ago_is_left_to_the_next_look(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = slow(Ticks(home, instance), monkeypatch, "t0")
+    daemon.aside_raises = ValueError("damaged")
+    daemon.tick()
+    look = daemon.memory.aside["t0"]
+    daemon.end_aside("t0")
+    assert look.problem is not None
+    assert look.problem.__traceback__ is None
+    daemon.now += 301
+    daemon.tick()
+    assert "could not be" not in daemon.words
 
 
 def test_a_database_that_is_locked_is_a_problem_of_one_table(

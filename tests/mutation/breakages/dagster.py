@@ -300,15 +300,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a look beside the ticks asks for a run beside one that is at work",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table))",
+        "(look.is_stale(interval) or known.was_overtaken(table))",
         "look.is_stale(interval)",
         BESIDE,
     ),
     Breakage(
         "a look that ended long ago asks for a run",
         "hudi_assets/dagster/sensors.py",
-        "(look.is_stale(interval) or Known(known.instance, look.since).was_overtaken(table))",
-        "Known(known.instance, look.since).was_overtaken(table)",
+        "(look.is_stale(interval) or known.was_overtaken(table))",
+        "known.was_overtaken(table)",
         BESIDE,
     ),
     Breakage(
@@ -513,5 +513,19 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        self._asked_at += time.monotonic() - began  # what Dagster said is no older for it\n",
         "",
         KNOWN,
+    ),
+    Breakage(
+        "of a look that was broken off no check tells",
+        "hudi_assets/dagster/sensors.py",
+        "        report_failure(known, table, problem, wall_ms())  # what broke",
+        "        # what broke",
+        BESIDE,
+    ),
+    Breakage(
+        "a problem of Friday fails the first tick of Monday",
+        "hudi_assets/dagster/sensors.py",
+        "        if look.is_stale(interval):\n            return",
+        "        if False:\n            return",
+        BESIDE,
     ),
 )
