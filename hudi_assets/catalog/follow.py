@@ -69,7 +69,8 @@ def follow(
         if why is not None:
             return Followed(True, why, place.publish(_read_as(table, found, None)))
         if names_files:
-            note_only_view(table, place.note_file, seen.view_digest)  # a publisher that died left more in the note
+            for file in {place.note_file, place.earlier_note_file}:  # a publisher that died left more in a note
+                note_only_view(table, file, seen.view_digest)
         return Followed(True)
     except HudiAssetsError as problem:
         return Followed(False, str(problem))
@@ -112,7 +113,15 @@ def publish_and_clean(table: HudiTable, clean: Callable[[], Cleaned]) -> Cleaned
         except OutdatedView:
             continue
     before_clean(table)
-    return clean()
+    try:
+        return clean()
+    except OutdatedView as outdated:
+        raise OutdatedView(
+            outdated.what,
+            where=outdated.where,
+            hint=f"It was published anew {_CLEANS} times, and each time writers made base files before the clean "
+            "began, or that note could not be written. Clean again later.",
+        ) from outdated
 
 
 def after_change(table: HudiTable) -> list[str]:

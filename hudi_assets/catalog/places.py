@@ -31,6 +31,7 @@ from hudi_assets.engine import (
     EnvironmentProblem,
     HudiAssetsError,
     HudiTable,
+    Storage,
     open_storage,
 )
 from hudi_assets.home import home
@@ -132,14 +133,20 @@ class Place:
         _note(table, self, address)
         file = self.note_file
         properties = publish(address, table, self.names, lambda read: _note_view(table, file, read.view_digest))
-        _note(table, self, None)
+        with suppress(HudiAssetsError, OSError):  # readers were told already: whoever follows hears what
+            _note(table, self, None)
         note_only_view(table, file, properties[VIEW_DIGEST])
         return properties
 
     @property
     def note_file(self) -> str:
         """Two machines' places of the same words have a file each."""
-        return _file(asdict(self) if self.machine is None else {**asdict(self), "machine": self.machine})
+        return self.earlier_note_file if self.machine is None else _file({**asdict(self), "machine": self.machine})
+
+    @property
+    def earlier_note_file(self) -> str:
+        """As an earlier day's publisher noted it, who named no machine."""
+        return _file(asdict(self))
 
     @property
     def home_directory(self) -> Path | None:
@@ -268,6 +275,7 @@ def _note(table: HudiTable, place: Place, address: str | None) -> None:
         with suppress(HudiAssetsError, OSError, ValueError, AttributeError):
             before = json.loads(storage.read(file))
             if before.items() >= said.items():
+                _forget_earlier(storage, place)
                 return
             said[NOTED_DIGESTS] = before.get(NOTED_DIGESTS)
     elif address is not None:
@@ -275,8 +283,13 @@ def _note(table: HudiTable, place: Place, address: str | None) -> None:
             metastore.entry(place.names.database, place.names.ro)
     with suppress(HudiAssetsError, OSError):
         storage.replace(file, json.dumps({**said, "host": socket.gethostname()}, sort_keys=True).encode())
-        if place.machine is not None:
-            storage.delete(_file(asdict(place)))  # an earlier day's
+        _forget_earlier(storage, place)
+
+
+def _forget_earlier(storage: Storage, place: Place) -> None:
+    if place.machine is not None:
+        with suppress(HudiAssetsError, OSError):
+            storage.delete(place.earlier_note_file)
 
 
 def _host_of(uri: str) -> str:

@@ -5,6 +5,7 @@ The metastore is one in memory; the tables are real.
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,15 +13,18 @@ from typing import Any
 
 import pytest
 
+from hudi_assets.catalog import places
 from hudi_assets.catalog.follow import after_change, before_clean, follow, publish_and_clean
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.places import Note, Place, forget, notes_of
+from hudi_assets.catalog.publication import VIEW_DIGEST
 from hudi_assets.catalog.publishing import Form, Names
+from hudi_assets.dagster.housekeeping import _keep_house
 from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable, OutdatedView
 from hudi_assets.engine.storage import LocalStorage
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import make_table
-from tests.catalog.test_notes import URI, compacted, notes, place
+from tests.catalog.test_notes import URI, command, compacted, notes, place
 from tests.local_session import LocalSession
 
 __all__ = ["memory"]
@@ -223,6 +227,82 @@ def test_a_commit_between_publishing_and_cleaning_puts_no_clean_off(
     if well:
         assert publish_and_clean(table, beside).instant  # type: ignore[attr-defined]
     else:
-        with pytest.raises(OutdatedView):
+        with pytest.raises(OutdatedView, match="published anew 3 times, and each time writers made base files"):
             publish_and_clean(table, beside)
     assert hours == []
+
+
+def outdated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next clean finds a view that a writer's commit has made outdated."""
+    real, refusals = HudiTable.clean, [OutdatedView("a writer was quicker")]
+
+    def clean(table: HudiTable, **how: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return real(table, **how)
+
+    monkeypatch.setattr(HudiTable, "clean", clean)
+
+
+def test_the_command_cleans_again_after_a_writer_was_quicker(
+    table: HudiTable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outdated_once(monkeypatch)
+    assert command(monkeypatch, "clean", table.path, "--retained", "1") == 0
+    assert "deleted by clean" in capsys.readouterr().out
+
+
+def test_housekeeping_cleans_again_after_a_writer_was_quicker(
+    table: HudiTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outdated_once(monkeypatch)
+    metadata, errors = _keep_house(table, {"clean": True, "archive": False})
+    assert not errors
+    assert "put off" not in str(metadata.get("clean"))
+
+
+# -- notes that cannot be written, and those of an earlier day ------------------------------------
+
+
+def test_a_note_that_cannot_be_written_afterwards_hides_no_publication(
+    table: HudiTable, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers were told: it has to be reported."""
+    real = places._note
+
+    def note(table: HudiTable, place: Place, address: str | None) -> None:
+        if address is None:
+            raise OSError(errno.EIO, "Input/output error")
+        real(table, place, address)
+
+    monkeypatch.setattr(places, "_note", note)
+    published = place().publish(table)
+    assert memory.said("t_ro")[VIEW_DIGEST] == published[VIEW_DIGEST]
+
+
+def earlier_note(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A note as it was before notes named a machine: of a place that means this one alone."""
+    monkeypatch.setattr(Place, "machine", "this one")
+    (note,) = notes(table)
+    said = json.loads(note.read_text())
+    del said["machine"], said[NOTED_DIGESTS]
+    note.write_text(json.dumps(said))
+    return note
+
+
+def test_who_follows_mends_a_note_of_an_earlier_day(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    place().publish(table)
+    earlier_note(table, monkeypatch)
+    refused(table)
+    assert follow(table.look(), table, place()).stands
+    assert table.clean(retained=1).instant  # type: ignore[union-attr]
+
+
+def test_publishing_anew_forgets_a_note_of_an_earlier_day(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    place().publish(table)
+    said = earlier_note(table, monkeypatch)
+    kept = said.read_bytes()
+    place().publish(table)
+    said.write_bytes(kept)  # somebody's who did not know better
+    place().publish(table)
+    assert not said.exists()
