@@ -4,15 +4,17 @@ Only where the table was published before, and where the catalog is reached with
 asset `freshness` publishes, as the sensor asks for it.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from dagster import AssetMaterialization
+from dagster import AssetKey, AssetMaterialization
 
 from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
 from hudi_assets.catalog.publication import Current
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets, Tick
-from hudi_assets.dagster.known import known_of
+from hudi_assets.dagster.known import Known, known_of
+from hudi_assets.dagster.looks import Seen
 from hudi_assets.dagster.told import told_metadata
 
 if TYPE_CHECKING:
@@ -33,14 +35,27 @@ def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Curr
     return followed
 
 
-def publications(
-    context: Tick, table: TableAssets, seen: Current, now_ms: int, followed: Followed
-) -> list[AssetMaterialization]:
+# What was published of a table, and could not be reported yet: readers were told, and no event says so.
+_untold: dict[AssetKey, list[tuple[Mapping[str, str], dict[str, Any]]]] = {}
+
+
+def report_publication(known: Known, table: TableAssets, seen: Seen, followed: Followed) -> None:
     """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
     if followed.properties is None:
-        return []
+        return
+    metadata = report.promise_metadata(seen.freshness, seen.now_ms) | {"reason": followed.why}
+    _untold.setdefault(table.key("freshness"), []).append((followed.properties, metadata))
+    report_untold(known, table)
+
+
+def report_untold(known: Known, table: TableAssets) -> None:
+    """Also what a look before this one published, where Dagster could not be told: its database was locked."""
     key = table.key("freshness")
-    # Not what the tick knew before: a run may have told readers more since.
-    told = told_metadata(known_of(context.instance).instance, key, followed.properties)
-    metadata = report.promise_metadata(seen.freshness, now_ms) | told | {"reason": followed.why}
-    return [AssetMaterialization(key, description="Published by the sensor.", metadata=metadata)]
+    waiting = _untold.get(key, [])
+    for one in list(waiting):
+        properties, metadata = one
+        # Not what the tick knew before: a run may have told readers more since.
+        told = told_metadata(known.instance, key, properties)
+        known.report(AssetMaterialization(key, description="Published by the sensor.", metadata=metadata | told))
+        if one in waiting:
+            waiting.remove(one)

@@ -29,7 +29,7 @@ from hudi_assets.dagster.aside import Aside, Memory, begun, memory_of
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
-from hudi_assets.dagster.followed import follow_look, publications
+from hudi_assets.dagster.followed import follow_look, report_publication, report_untold
 from hudi_assets.dagster.known import Known, known_of
 from hudi_assets.dagster.late import late_by_look
 from hudi_assets.dagster.looks import (
@@ -259,6 +259,7 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     absent = absence(table, table.resource(context), known)
     if absent is not None:
         return SensorResult(skip_reason=absent)
+    report_untold(known, table)
     hudi = table.open(context)
     seen = see(hudi)
     running = known.unfinished_run(table)
@@ -307,7 +308,7 @@ def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, sa
         context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
         says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
         return False
-    report_now(known_of(context.instance), publications(context, table, seen, seen.now_ms, followed))
+    report_publication(known_of(context.instance), table, seen, followed)
     return followed.stands
 
 

@@ -27,17 +27,19 @@ from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.dagster import known as knowing
 from hudi_assets.dagster.checks import look_checks
-from hudi_assets.dagster.followed import publications
+from hudi_assets.dagster.followed import report_publication
 from hudi_assets.dagster.ingestion import INGESTION_TAG
 from hudi_assets.dagster.known import Known
 from hudi_assets.dagster.looks import evaluations
-from hudi_assets.dagster.sensors import OneTable
-from hudi_assets.dagster.told import PROMISED
+from hudi_assets.dagster.told import PROMISED, latest_metadata
 from hudi_assets.engine import EnvironmentProblem, Freshness, HudiTable
 from tests.catalog.in_memory import Memory, memory
 from tests.dagster.test_many_tables import Ticks, home
 
 __all__ = ["home", "memory"]
+
+LATE: Any = SimpleNamespace(freshness=Freshness(1000, None, None, 5, None, None, 9), now_ms=9000)
+PUBLISHED = Followed(True, "late data", {"hudi_assets.freshness_ms": "1000"})
 
 
 @pytest.fixture
@@ -204,10 +206,30 @@ def test_what_a_run_told_readers_during_a_look_is_not_forgotten(home: Path, inst
     known = Known(instance)
     known.ask(tables)
     instance.report_runless_asset_event(AssetMaterialization(key, metadata={PROMISED: at[11]}))
-    late: Any = SimpleNamespace(freshness=Freshness(1000, None, None, 5, None, None, 9))
-    look = OneTable(known, None, None, None)
-    (event,) = publications(look, table, late, 9000, Followed(True, "late data", {"hudi_assets.freshness_ms": "1000"}))
-    assert event.metadata[PROMISED].value == at[11]
+    report_publication(known, table, LATE, PUBLISHED)
+    assert latest_metadata(instance, key)["freshness"] == "1970-01-01T00:00:01Z"
+    assert latest_metadata(instance, key)[PROMISED] == at[11]
+
+
+def test_what_was_published_while_dagster_could_not_be_told_is_told_later(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next look finds nothing different: nobody else would ever tell it."""
+    ticks = Ticks(home, instance)
+    (table, *_) = ticks.tables
+
+    def locked(*_: Any) -> None:
+        raise OSError("database is locked")
+
+    with monkeypatch.context() as at_first:
+        at_first.setattr(Known, "report", locked)
+        with pytest.raises(OSError, match="locked"):
+            report_publication(Known(instance), table, LATE, PUBLISHED)
+    assert latest_metadata(instance, table.key("freshness")) == {}
+    for _ in range(2):
+        ticks.tick()
+        assert latest_metadata(instance, table.key("freshness"))[PROMISED] == "1970-01-01T00:00:01Z"
+    assert len(instance.fetch_materializations(table.key("freshness"), limit=9).records) == 1
 
 
 def test_a_backlog_of_others_is_not_read_in_each_tick(home: Path, instance: DagsterInstance) -> None:

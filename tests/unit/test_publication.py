@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from dagster import AssetKey
+from dagster import AssetKey, AssetMaterialization
 
 from hudi_assets.catalog import spark_sql
 from hudi_assets.catalog.follow import Followed
 from hudi_assets.catalog.publication import properties_of, what_differs
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.dagster.followed import publications
+from hudi_assets.dagster.followed import report_publication
+from hudi_assets.dagster.known import Known
 from hudi_assets.dagster.told import PROMISED
 from hudi_assets.engine import Freshness, Publication
 
@@ -59,11 +60,14 @@ def test_a_reason_of_before_does_not_stay_in_a_synced_table(
 
 def test_the_promise_that_is_remembered_is_the_published_one() -> None:
     """What is published is read anew: it may be higher than what the look has seen."""
-    instance = SimpleNamespace(get_latest_materialization_event=lambda key: None)
-    context = SimpleNamespace(instance=instance)
+    events: list[AssetMaterialization] = []
+    instance = SimpleNamespace(
+        get_latest_materialization_event=lambda key: None, report_runless_asset_event=events.append
+    )
     table = SimpleNamespace(key=lambda name: AssetKey(name))
-    seen = SimpleNamespace(freshness=promise(1000, instant="20240201000000000"))
+    seen = SimpleNamespace(freshness=promise(1000, instant="20240201000000000"), now_ms=9000)
     followed = Followed(True, "why", properties_of(read(2000)))
-    (event,) = publications(context, table, seen, 9000, followed)  # type: ignore[arg-type]
+    report_publication(Known(instance), table, seen, followed)  # type: ignore[arg-type]
+    (event,) = events
     assert event.metadata[PROMISED].value == "1970-01-01T00:00:02Z"
     assert event.metadata["last_compaction"].value == "20240301000000000"

@@ -90,8 +90,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the promise that is remembered is not the published one",
         "hudi_assets/dagster/followed.py",
-        "told_metadata(known_of(context.instance).instance, key, followed.properties)",
-        'told_metadata(context.instance, key, {"hudi_assets.freshness_ms": str(seen.freshness.freshness)})',
+        "append((followed.properties, metadata))",
+        'append(({"hudi_assets.freshness_ms": str(seen.freshness.freshness)}, metadata))',
         PUBLICATION,
     ),
     Breakage(
@@ -398,8 +398,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what a run told readers during a look is forgotten when the look publishes",
         "hudi_assets/dagster/followed.py",
-        "told_metadata(known_of(context.instance).instance, key,",
-        "told_metadata(known_of(context.instance), key,",
+        "told_metadata(known.instance, key,",
+        "told_metadata(known, key,",
         KNOWN,
     ),
     Breakage(
@@ -527,5 +527,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        if look.is_stale(interval):\n            return",
         "        if False:\n            return",
         BESIDE,
+    ),
+    Breakage(
+        "what was published while Dagster could not be told is never told",
+        "hudi_assets/dagster/sensors.py",
+        "    report_untold(known, table)\n",
+        "",
+        KNOWN,
     ),
 )
