@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from json import dumps, loads
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from dagster import (
     AssetCheckEvaluation,
@@ -111,7 +112,7 @@ def observations(
     found: list[AssetObservation] = []
     commit, commit_at = last.commit, last.commit_at
     is_new = table.external and seen.stats.last_commit != last.commit
-    if is_new and (before_run or wall_ms - last.commit_at >= table.report_every_ms):
+    if is_new and (before_run or is_due(table, last.commit_at, wall_ms, table.report_every_ms)):
         commit, commit_at = seen.stats.last_commit, wall_ms
         found.append(_observed_version(table, seen))
     state = _state(seen, says)
@@ -145,7 +146,19 @@ def _is_news(seen: Seen, last: Reported, state: str) -> bool:
 
 
 def _is_time(table: TableAssets, seen: Seen, last: Reported, wall_ms: int) -> bool:
-    return max(wall_ms - last.at, seen.now_ms - last.clock) >= table.report_every_ms
+    every_ms = table.report_every_ms
+    return is_due(table, last.at, wall_ms, every_ms) or is_due(table, last.clock, seen.now_ms, every_ms)
+
+
+def is_due(table: TableAssets, then_ms: int, now_ms: int, every_ms: int) -> bool:
+    """Whether what was reported then is to be reported again.
+
+    Each of many tables has a beat of its own, by its name: they began together, and not all may be due in one tick.
+    """
+    if table.shared_key is None:
+        return now_ms - then_ms >= every_ms
+    phase = crc32(table.name.encode()) % every_ms
+    return (now_ms + phase) // every_ms > (then_ms + phase) // every_ms
 
 
 # ------------------------------------------------------------------------------------------ checks
@@ -188,16 +201,17 @@ def evaluations(
         record = known.check_record(key)
         event = record.evaluation if record else None
         last = event if isinstance(event, AssetCheckEvaluation) else None
-        age_ms = wall_ms - int(record.create_timestamp * 1000) if record and last else None
+        made_ms = int(record.create_timestamp * 1000) if record and last else None
         if record and last is None:
             last = known.last_evaluation(key)
         if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
             continue  # runs say so
         severity = _severity(name, result, last)
-        if last is None or age_ms is None or (last.passed, last.severity) != (result.passed, severity):
+        if last is None or made_ms is None or (last.passed, last.severity) != (result.passed, severity):
             due = True
         else:
-            due = age_ms >= (max(HOUR_MS, table.report_every_ms) if result.passed else table.report_every_ms)
+            every_ms = max(HOUR_MS, table.report_every_ms) if result.passed else table.report_every_ms
+            due = is_due(table, made_ms, wall_ms, every_ms)
         if due:
             events.append(_evaluation(key, result, severity))
     return events

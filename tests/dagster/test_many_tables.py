@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hudi_assets.components import HudiTableComponent, HudiTablesComponent
 from hudi_assets.components.hudi_tables import merged
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.looks import is_due
 from hudi_assets.dagster.round import RoundCursor
 from hudi_assets.engine import HudiTable
 from tests.defs_project import DefsProject
@@ -231,3 +233,24 @@ def test_defaults_are_merged_key_by_key() -> None:
         "b": 2,
         "settings": {"x": 1, "y": 3},
     }
+
+
+def test_what_many_tables_report_at_a_pace_is_spread_over_it(home: Path, instance: DagsterInstance) -> None:
+    """All began together, at the first tick or after an outage of the daemon; a tick comes each 40 seconds."""
+    (table, *_) = Ticks(home, instance).tables
+    tables = [replace(table, name=f"table{number}") for number in range(1000)]
+    every, then = 300_000, 1_795_000_000_000
+    last = dict.fromkeys((one.name for one in tables), then)
+    reports: dict[str, int] = dict.fromkeys(last, 0)
+    busiest = 0
+    for now in range(then + 40_000, then + 10 * every + 1, 40_000):
+        due = [one for one in tables if is_due(one, last[one.name], now, every)]
+        busiest = max(busiest, len(due))
+        for one in due:
+            assert now - last[one.name] <= every + 40_000
+            last[one.name] = now
+            reports[one.name] += 1
+    assert busiest < 200
+    assert set(reports.values()) == {10}
+    alone = replace(table, shared_key=None)
+    assert [is_due(alone, then, then + at, every) for at in (every - 1, every)] == [False, True]

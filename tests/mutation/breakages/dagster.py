@@ -48,7 +48,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "every tick writes an event",
         "hudi_assets/dagster/looks.py",
-        "    return max(wall_ms - last.at, seen.now_ms - last.clock) >= table.report_every_ms\n",
+        "    return is_due(table, last.at, wall_ms, every_ms) or is_due(table, last.clock, seen.now_ms, every_ms)\n",
         "    return True\n",
         TICKS,
     ),
@@ -534,5 +534,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    report_untold(known, table)\n",
         "",
         KNOWN,
+    ),
+    Breakage(
+        "what a thousand tables report is due in one tick",
+        "hudi_assets/dagster/looks.py",
+        "    phase = crc32(table.name.encode()) % every_ms\n",
+        "    phase = 0\n",
+        MANY,
     ),
 )
