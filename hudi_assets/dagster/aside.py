@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from dagster import DagsterInstance, SensorEvaluationContext, SensorResult
 
+from hudi_assets.dagster.known import Known
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError
 
 # For Dagster's own part of a tick.
@@ -176,9 +177,7 @@ def memory_of(sensor: str) -> Memory:
     return _memories.setdefault(sensor, Memory())
 
 
-def begun(
-    context: SensorEvaluationContext, look: Callable[[DagsterInstance], SensorResult], hung_after: float
-) -> Aside:
+def begun(context: SensorEvaluationContext, look: Callable[[Known], SensorResult], hung_after: float) -> Aside:
     """With an instance of its own: the tick's ends with the tick."""
     made = Aside(time.monotonic(), hung_after)
     ref = context.instance_ref
@@ -188,7 +187,7 @@ def begun(
         try:
             own: Any = nullcontext(ticks) if ref is None else DagsterInstance.from_ref(ref)
             with own as instance:
-                made.found = look(instance)
+                made.found = look(Known(instance, made.since))
         except BaseException as problem:  # whoever takes the result raises it
             if not isinstance(problem, HudiAssetsError):
                 getLogger(__name__).warning("A look beside the ticks failed", exc_info=True)

@@ -133,19 +133,6 @@ class TableAssets:
         return self.resource(context).open()
 
 
-class Tick(Protocol):
-    """What looking at one table asks of Dagster's context: of a sensor for this table, or of one for many."""
-
-    @property
-    def instance(self) -> Any: ...
-    @property
-    def resources(self) -> Any: ...
-    @property
-    def cursor(self) -> str | None: ...
-    @property
-    def log(self) -> Any: ...
-
-
 class CompactionConfig(Config):
     """For the Launchpad. Without a threshold: the table's clock minus the data latency."""
 

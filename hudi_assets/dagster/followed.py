@@ -12,8 +12,8 @@ from dagster import AssetKey, AssetMaterialization
 from hudi_assets.catalog.follow import NOT_PUBLISHED, Followed, follow
 from hudi_assets.catalog.publication import Current
 from hudi_assets.dagster import report
-from hudi_assets.dagster.assets import TableAssets, Tick
-from hudi_assets.dagster.known import Known, known_of
+from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.looks import Seen
 from hudi_assets.dagster.told import told_metadata
 
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable
 
 
-def follow_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Current) -> Followed:
+def follow_look(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: Current) -> Followed:
     """Publish what differs. A freshness that only moves on is published at the pace of reports."""
     place = getattr(context.resources, table.catalog_key).place(ro=table.ro_view, rt=table.rt_view)
     if place is None:
         return Followed(False, "only a Spark session leads to the catalog")
-    find = known_of(context.instance).found
-    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=find)
+    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=context.known.found)
     if followed.properties is not None:
         context.log.info(f"Published: {followed.why}.")
     elif not followed.stands and followed != NOT_PUBLISHED:

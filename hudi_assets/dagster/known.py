@@ -8,6 +8,7 @@ makes it forgotten.
 import time
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -183,9 +184,14 @@ class Known:
         return found
 
 
-def known_of(instance: Any) -> Known:
-    """What a tick asks: of many tables it asks once, of a single one each time."""
-    return instance if isinstance(instance, Known) else Known(instance)
+@dataclass(frozen=True)
+class OneTable:
+    """What looking at one table asks of a tick: of a sensor for this table, of one for many, or beside the ticks."""
+
+    known: Known
+    resources: Any
+    cursor: str | None
+    log: Any
 
 
 def _maintaining(table: TableAssets, runs: Iterable[DagsterRun]) -> str | None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from dagster import AssetCheckResult
 
-from hudi_assets.dagster.assets import TableAssets, Tick
+from hudi_assets.dagster.assets import TableAssets
 from hudi_assets.dagster.checks import find_late, late_result
+from hudi_assets.dagster.known import OneTable
 from hudi_assets.dagster.looks import Seen
 from hudi_assets.dagster.told import promised_before
 from hudi_assets.engine import HudiAssetsError, LogBar, iso
@@ -43,10 +44,12 @@ class _Remembered:
 _remembered: dict[str, _Remembered] = {}
 
 
-def late_by_look(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, now: int) -> AssetCheckResult | None:
+def late_by_look(
+    context: OneTable, table: TableAssets, hudi: "HudiTable", seen: Seen, now: int
+) -> AssetCheckResult | None:
     """The check's result; None where nothing was promised, or where it could not be told this time."""
     stats, promise = seen.stats, seen.stats.freshness
-    promised = promised_before(context.instance, table.key("freshness"), promise.instant)
+    promised = promised_before(context.known, table.key("freshness"), promise.instant)
     if promised is None:
         return None
     low = stats.min_event_time

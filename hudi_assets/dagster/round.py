@@ -32,9 +32,9 @@ from dagster import (
 
 from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, TickSeen, begun, memory_of, sensor_deadline
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
-from hudi_assets.dagster.known import Known
+from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.looks import report_failure, wall_ms
-from hudi_assets.dagster.sensors import OneTable, evaluate_table, look_and_report, still_due
+from hudi_assets.dagster.sensors import evaluate_table, look_and_report, still_due
 from hudi_assets.resources import TableResource
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _look_aside(
     look = memory.look_aside(
         tick,
         table.name,
-        partial(begun, ticks, lambda instance: look_and_report(OneTable(instance, resources, cursor, log), table)),
+        partial(begun, ticks, lambda known: look_and_report(OneTable(known, resources, cursor, log), table)),
     )
     if look is None:
         found.waiting.append(table.name)

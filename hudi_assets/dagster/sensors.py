@@ -6,10 +6,9 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dagster import (
     AssetSelection,
@@ -26,11 +25,11 @@ from dagster import (
 )
 
 from hudi_assets.dagster.aside import Aside, Memory, begun, memory_of
-from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, Tick, ours
+from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
 from hudi_assets.dagster.followed import follow_look, report_publication, report_untold
-from hudi_assets.dagster.known import Known, known_of
+from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.late import late_by_look
 from hudi_assets.dagster.looks import (
     Reported,
@@ -175,34 +174,35 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
     if not memory.is_slow(table.name):
         tick.looked.append(table.name)
         try:
-            return evaluate_table(context, table)
+            look = OneTable(Known(context.instance), context.resources, context.cursor, context.log)
+            return evaluate_table(look, table)
         finally:
             tick.ended = time.monotonic()
             memory.took[table.name] = tick.ended - tick.began
     resources, cursor, log = context.resources, context.cursor, getLogger(__name__)
-    look = memory.look_aside(
+    aside = memory.look_aside(
         tick,
         table.name,
-        partial(begun, context, lambda instance: look_and_report(OneTable(instance, resources, cursor, log), table)),
+        partial(begun, context, lambda known: look_and_report(OneTable(known, resources, cursor, log), table)),
     )
-    if look is None:
+    if aside is None:
         return SensorResult(skip_reason="The look waits for others.")
-    if look.ended is not None:
-        return still_due(known_of(context.instance), table, look, table.sensor_interval)
-    if look.is_hung:
-        report_failure(known_of(context.instance), table, look.hung(), wall_ms())
-        raise look.hung()
+    known = Known(context.instance)
+    if aside.ended is not None:
+        return still_due(known, table, aside, table.sensor_interval)
+    if aside.is_hung:
+        report_failure(known, table, aside.hung(), wall_ms())
+        raise aside.hung()
     return SensorResult(
-        skip_reason=f"The look has been at work for {look.seconds:.0f} s, longer than a tick may take: "
+        skip_reason=f"The look has been at work for {aside.seconds:.0f} s, longer than a tick may take: "
         "it reports what it sees, and a later tick asks for the run that is due."
     )
 
 
-def look_and_report(context: Tick, table: TableAssets) -> SensorResult:
+def look_and_report(context: OneTable, table: TableAssets) -> SensorResult:
     """A look beside the ticks. No tick may come for long, so it reports by itself what it saw."""
-    known = Known(context.instance, datetime.now(UTC))
-    found = evaluate_table(OneTable(known, context.resources, context.cursor, context.log), table)
-    report_now(known, found.asset_events)
+    found = evaluate_table(context, table)
+    report_now(context.known, found.asset_events)
     return SensorResult(run_requests=found.run_requests, skip_reason=found.skip_reason, cursor=found.cursor)
 
 
@@ -223,20 +223,8 @@ def still_due(known: Known, table: TableAssets, look: Aside, interval: float) ->
     return found
 
 
-@dataclass(frozen=True)
-class OneTable:
-    """What looking at one table asks of a tick. `instance`: Dagster's, or what a tick of many tables knows of it."""
-
-    instance: Any
-    resources: Any
-    cursor: str | None
-    log: Any
-
-
-def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
+def evaluate_table(context: OneTable, table: TableAssets) -> SensorResult:
     """One look at a table: what is to be reported, and the run that is due. What goes wrong is reported and raised."""
-    known = known_of(context.instance)
-    context = OneTable(known, context.resources, context.cursor, context.log)
     try:
         return _tick(context, table)
     except Conflict as conflict:
@@ -245,7 +233,7 @@ def evaluate_table(context: Tick, table: TableAssets) -> SensorResult:
     except _AlreadyReportedError as told:
         raise told.__cause__ or told from None
     except Exception as problem:
-        report_failure(known, table, problem, wall_ms())
+        report_failure(context.known, table, problem, wall_ms())
         raise
 
 
@@ -253,9 +241,9 @@ class _AlreadyReportedError(Exception):
     """The tick fails by its cause, but the table could be looked at: its checks say what they saw."""
 
 
-def _tick(context: Tick, table: TableAssets) -> SensorResult:
+def _tick(context: OneTable, table: TableAssets) -> SensorResult:
     """Look, report, and only then think of a run: what is stuck must not keep the table's state from being seen."""
-    known, now = known_of(context.instance), wall_ms()
+    known, now = context.known, wall_ms()
     absent = absence(table, table.resource(context), known)
     if absent is not None:
         return SensorResult(skip_reason=absent)
@@ -297,7 +285,7 @@ def _tick(context: Tick, table: TableAssets) -> SensorResult:
     )
 
 
-def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, says: dict[str, str]) -> bool:
+def _follow(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: Seen, says: dict[str, str]) -> bool:
     """Whether the catalog says now what is true. What is wrong with a catalog keeps no compaction from being asked for.
 
     What was published is reported at once: a tick that takes too long loses its events, and readers were told.
@@ -308,7 +296,7 @@ def _follow(context: Tick, table: TableAssets, hudi: "HudiTable", seen: Seen, sa
         context.log.warning(f"The catalog could not be followed: {problem}", exc_info=True)
         says["catalog"] = f"it could not be followed: {type(problem).__name__}: {problem}"
         return False
-    report_publication(known_of(context.instance), table, seen, followed)
+    report_publication(context.known, table, seen, followed)
     return followed.stands
 
 
@@ -346,7 +334,7 @@ def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
 
 
 def _request(
-    context: Tick,
+    context: OneTable,
     table: TableAssets,
     seen: Seen,
     decision: Compact | PublishFreshness | Recover,
@@ -356,7 +344,7 @@ def _request(
 
     A run key fires once, so it names the state of the table and counts the runs that came of it so far.
     """
-    known = known_of(context.instance)
+    known = context.known
     kind, only, config = COMPACT, None, None
     state = f"{table.name}:{{}}:{seen.stats.last_commit}"
     if isinstance(decision, PublishFreshness):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from logging import getLogger
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from hudi_assets.dagster import aside as asides
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster import sensors
 from hudi_assets.dagster.aside import Aside, memory_of
+from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.round import RoundCursor
 from hudi_assets.engine import HudiTable
 from tests.dagster.test_lost_ticks import Daemon
@@ -69,7 +71,7 @@ def test_a_look_that_a_run_overtook_reports_no_checks(
         return seen
 
     monkeypatch.setattr(sensors, "see", slowly)
-    sensors.look_and_report(sensors.OneTable(instance, resources, None, getLogger()), table)
+    sensors.look_and_report(OneTable(Known(instance, datetime.now(UTC)), resources, None, getLogger()), table)
     record = instance.get_latest_asset_check_evaluation_record(SLO)
     assert record is not None
     assert not isinstance(record.evaluation, AssetCheckEvaluation)  # what the run planned

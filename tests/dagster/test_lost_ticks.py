@@ -156,9 +156,9 @@ def test_a_look_beside_the_ticks_has_an_instance_of_its_own(tmp_path: Path) -> N
         made: Any = SimpleNamespace(instance_ref=lasting.get_ref(), instance=lasting)
         asked: list[DagsterInstance] = []
 
-        def look(instance: DagsterInstance) -> SensorResult:
-            asked.append(instance)
-            return SensorResult(cursor=str(instance.get_runs_count()))
+        def look(known: Known) -> SensorResult:
+            asked.append(known.instance)
+            return SensorResult(cursor=str(known.instance.get_runs_count()))
 
         memory = Memory()
         tick = memory.begin(None, ["t0"])

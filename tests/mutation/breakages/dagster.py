@@ -139,7 +139,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a tick leaves what is published as it is",
         "hudi_assets/dagster/followed.py",
-        "    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=find)\n",
+        "    followed = follow(seen, hudi, place, step_ms=table.report_every_ms, find=context.known.found)\n",
         "    followed = Followed(True)\n",
         ("tests/catalog/test_truth.py",),
     ),
@@ -293,7 +293,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what a look beside the ticks saw waits for the next tick",
         "hudi_assets/dagster/sensors.py",
-        "    report_now(known, found.asset_events)\n",
+        "    report_now(context.known, found.asset_events)\n",
         "",
         BESIDE,
     ),
@@ -391,7 +391,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a metastore is asked for each table by itself",
         "hudi_assets/dagster/followed.py",
-        "step_ms=table.report_every_ms, find=find)",
+        "step_ms=table.report_every_ms, find=context.known.found)",
         "step_ms=table.report_every_ms)",
         KNOWN,
     ),
