@@ -18,7 +18,7 @@ from hudi_assets.catalog.hive import Connection, Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.thrift_values import texts
-from hudi_assets.engine import Conflict, HudiTable, InvalidInput, Publication
+from hudi_assets.engine import NAMES_FILES, Conflict, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -28,7 +28,7 @@ _ATTEMPTS = 5
 class Form(StrEnum):
     """How a table stands in a catalog."""
 
-    VIEWS = "views"
+    VIEWS = NAMES_FILES
     SYNCED = "synced"
 
 

@@ -68,7 +68,7 @@ from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.storage import Storage, open_storage
-from hudi_assets.engine.table.files.published import NOTED_DIGESTS, PUBLISHED_NOTES
+from hudi_assets.engine.table.files.published import NAMES_FILES, NOTED_DIGESTS, PUBLISHED_NOTES
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import (
     AUTO,
@@ -91,6 +91,7 @@ __all__ = [
     "EVENT_TIME_UNIT",
     "EXECUTOR",
     "HUDI",
+    "NAMES_FILES",
     "NOTED_DIGESTS",
     "PUBLISHED_NOTES",
     "WRITERS",

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final
 
 from hudi_assets.engine.errors import HudiAssetsError, OutdatedView
 from hudi_assets.engine.storage.interface import SCRATCH
@@ -18,7 +19,7 @@ from hudi_assets.engine.table.state import TableState
 PUBLISHED_NOTES = f"{SCRATCH}/published"
 NOTED_DIGESTS = "view_digests"
 # The form of a place whose view names files; readers of the other one list the table's folders.
-VIEWS = "views"
+NAMES_FILES: Final = "views"
 
 
 def view_digest(state: TableState) -> str:
@@ -60,5 +61,5 @@ def _noted_views(state: TableState) -> Iterator[tuple[str, str, object]]:
             said = json.loads(state.storage.read(note))
             names = said["names"]
             view = f"{names['database']}.{names['ro']} in {said['metastore']}"
-            if names["form"] == VIEWS:
+            if names["form"] == NAMES_FILES:
                 yield view, note, said.get(NOTED_DIGESTS)
