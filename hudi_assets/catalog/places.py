@@ -32,7 +32,6 @@ from hudi_assets.engine import (
     HudiAssetsError,
     HudiTable,
     Storage,
-    open_storage,
 )
 from hudi_assets.home import home
 
@@ -205,7 +204,7 @@ def _is_ours(ro: Entry | None) -> bool:
 
 def notes_of(table: HudiTable) -> Iterator[Note]:
     """Where the table was published, as it notes itself."""
-    storage = open_storage(table.path)
+    storage = table.storage
     for file in storage.list_files(PUBLISHED_NOTES):
         with suppress(ValueError, KeyError, TypeError, FileNotFoundError):
             said = json.loads(storage.read(f"{PUBLISHED_NOTES}/{file.name}"))
@@ -217,7 +216,7 @@ def notes_of(table: HudiTable) -> Iterator[Note]:
 
 def forget(table: HudiTable, note: Note) -> None:
     """The table does not stand there any more."""
-    open_storage(table.path).delete(note.file)
+    table.storage.delete(note.file)
 
 
 def note_only_view(table: HudiTable, file: str, digest: str) -> None:
@@ -239,7 +238,7 @@ def _note_view(table: HudiTable, file: str, digest: str) -> None:
 
 
 def _note_views(table: HudiTable, file: str, noted: Callable[[list[str] | None], list[str] | None]) -> None:
-    storage = open_storage(table.path)
+    storage = table.storage
     with suppress(HudiAssetsError, OSError, ValueError, TypeError, AttributeError):
         said = json.loads(storage.read(file))
         before = said.get(NOTED_DIGESTS)
@@ -266,7 +265,7 @@ def _note(table: HudiTable, place: Place, address: str | None) -> None:
     Of a metastore that does not answer there is no new note: nobody could ever ask it, and nothing is published there.
     `address`: where it is asked; None where it has answered.
     """
-    storage = open_storage(table.path)
+    storage = table.storage
     with suppress(OSError):
         _make_id(place)
     said: dict[str, Any] = {**asdict(place), "settings": table.given_settings(), "machine": place.machine}

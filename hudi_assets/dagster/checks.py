@@ -35,7 +35,6 @@ from hudi_assets.engine import (
     duration,
     iso,
     no_threshold_reason,
-    open_storage,
 )
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _carried_over_logs_resolve(table: TableAssets) -> AssetChecksDefinition:
     def carried_over_logs_resolve(context: AssetCheckExecutionContext) -> AssetCheckResult:
         hudi = table.open(context)
         carried = hudi.carried_over()
-        return _result(find_unresolved(open_storage(hudi.path), carried), {"carried_over_logs": len(carried)})
+        return _result(find_unresolved(hudi.storage, carried), {"carried_over_logs": len(carried)})
 
     return carried_over_logs_resolve
 

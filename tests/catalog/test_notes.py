@@ -14,12 +14,22 @@ import pytest
 from hudi_assets import cli
 from hudi_assets.catalog import metastore as metastore_module
 from hudi_assets.catalog.follow import after_change, before_clean, follow
-from hudi_assets.catalog.places import Place
+from hudi_assets.catalog.places import Place, notes_of
 from hudi_assets.catalog.publishing import Names
-from hudi_assets.engine import DATA_LATENCY, EVENT_TIME_FIELD, Conflict, EnvironmentProblem, HudiTable, open_storage
+from hudi_assets.engine import (
+    DATA_LATENCY,
+    EVENT_TIME_FIELD,
+    PUBLISHED_NOTES,
+    Conflict,
+    EnvironmentProblem,
+    HudiTable,
+    open_storage,
+)
+from hudi_assets.engine.table.settings.config import read_config
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import HOUR, make_table, row, write
 from tests.local_session import LocalSession
+from tests.stores.memory import MemoryStorage
 
 __all__ = ["memory"]
 URI = "thrift://metastore.lake:9083"
@@ -278,3 +288,21 @@ def test_a_table_that_may_not_be_written_is_published_all_the_same(
     monkeypatch.setattr(type(open_storage(table.path)), "replace", refuse)
     place().publish(table)
     assert "hudi_assets.path" in memory.said("t_ro")
+
+
+# -- tables in a bucket -----------------------------------------------------------------------------
+
+
+def test_notes_are_read_by_what_the_table_was_opened_with(
+    tmp_path: Path, memory: Memory, session: LocalSession
+) -> None:
+    """A bucket's credentials may be its caller's alone."""
+    table = compacted(external(tmp_path / "t", session), session, 10)
+    place().publish(table)
+    bucket = MemoryStorage()
+    properties = ".hoodie/hoodie.properties"
+    bucket.create(properties, table.storage.read(properties))
+    for file in table.storage.list_files(PUBLISHED_NOTES):
+        bucket.create(file.path, table.storage.read(file.path))
+    (note,) = notes_of(HudiTable(bucket, read_config(bucket)))
+    assert note.place == place()

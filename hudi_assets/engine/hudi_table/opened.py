@@ -29,6 +29,11 @@ class OpenedTable:
         """The table's base path."""
         return self._table.storage.base
 
+    @property
+    def storage(self) -> Storage:
+        """Where its files are, by what it was opened with."""
+        return self._table.storage
+
     def given_settings(self) -> dict[str, str]:
         """What was given over the table's own settings and says how to read it: by it another process reads the same.
 
