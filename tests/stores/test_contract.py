@@ -8,14 +8,17 @@ import pickle
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, UnsupportedTable
 from hudi_assets.engine.storage import Storage, each
+from tests.stores.memory import MemoryStorage
 
 RACERS = 16
 NAMES = [
@@ -79,6 +82,27 @@ def test_of_nothing_there_is_nothing(store: Storage) -> None:
             ask("a")
         assert missing.value.errno == errno.ENOENT
         assert missing.value.filename == store.uri("a")
+
+
+def test_a_large_folder_is_known_by_its_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have many pages, each a request."""
+    store, asked = MemoryStorage(), list[str]()
+    for number in range(5):
+        store.create(f"a/{number}", b"x")
+    store.create("b/c_$folder$", b"")
+    real = obstore.list
+
+    def counted(*given: Any, **how: Any) -> Iterator[Any]:
+        for page in real(*given, **how):
+            asked.extend(one["path"] for one in page)
+            yield page
+
+    monkeypatch.setattr(obstore, "list", counted)
+    monkeypatch.delattr(obstore, "list_with_delimiter")
+    assert store.is_directory("a")
+    assert len(asked) == 1
+    assert not store.is_directory("b")
+    assert store.is_directory("")
 
 
 def test_a_folder_is_listed_with_its_own_files_alone(store: Storage) -> None:

@@ -112,8 +112,10 @@ class ObjectStorage(ABC):
         return self._head(path) is not None or self.is_directory(path)
 
     def is_directory(self, path: str) -> bool:
-        files, folders = self.list_folder(path)
-        return bool(files or folders)
+        key = self._key(path)
+        with said_by_store(self.uri(path)):
+            pages = obstore.list(self._store, f"{key}/" if key else None, chunk_size=1)
+            return any(self._is_file(one["path"], key) for page in pages for one in page)
 
     def list_files(self, directory: str) -> list[FileInfo]:
         return self.list_folder(directory)[0]
@@ -125,7 +127,6 @@ class ObjectStorage(ABC):
         key = self._key(directory)
         with said_by_store(self.uri(directory)):
             found = obstore.list_with_delimiter(self._store, f"{key}/" if key else None)
-        # Other engines mark a folder by an empty object of its name, or, on EMR, of its name and `_$folder$`.
         files = [
             FileInfo(
                 self._path(one["path"]),
@@ -134,9 +135,14 @@ class ObjectStorage(ABC):
                 version=one["e_tag"],
             )
             for one in found["objects"]
-            if one["path"] != key and not one["path"].endswith("_$folder$")
+            if self._is_file(one["path"], key)
         ]
         return files, sorted(map(self._path, found["common_prefixes"]))
+
+    @staticmethod
+    def _is_file(key: str, folder: str) -> bool:
+        """Other engines mark a folder by an empty object of its name, or, on EMR, of its name and `_$folder$`."""
+        return key != folder and not key.endswith("_$folder$")
 
     def size(self, path: str) -> int:
         found = self._head(path)

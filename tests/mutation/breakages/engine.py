@@ -173,7 +173,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "EMR's mark of a folder is a file",
         f"{_ENGINE}/storage/objects.py",
-        ' and not one["path"].endswith("_$folder$")',
+        ' and not key.endswith("_$folder$")',
         "",
         STORES,
     ),
@@ -245,6 +245,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/storage/at_once.py",
         "[future.result() for future in futures]",
         "[future.result() for future in reversed(futures)]",
+        STORES,
+    ),
+    Breakage(
+        "whether a folder is there is asked by a list of all that is in it",
+        "hudi_assets/engine/storage/objects.py",
+        '            pages = obstore.list(self._store, f"{key}/" if key else None, chunk_size=1)\n',
+        '            pages = obstore.list(self._store, f"{key}/" if key else None)\n',
         STORES,
     ),
 )
