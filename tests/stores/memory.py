@@ -26,9 +26,6 @@ class MemoryStorage(ObjectStorage):
             put_if_match=True,
             links=False,
             exact_times=False,
-            copy=True,
-            append=False,
-            rename=False,
             at_once=8,
         )
 

@@ -12,22 +12,16 @@ SCRATCH = ".hoodie/.aux/hudi_assets"
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store can do. `tests/stores` holds each store to what it states here."""
+    """What a store can do. `tests/stores` holds each store to what it states here. The engine asks `at_once` alone."""
 
     put_if_absent: bool
-    """`create` and `publish` have one winner. A store without it is read, and never written."""
+    """`create` and `publish` have one winner."""
     put_if_match: bool
     """`replace_if` is there."""
     links: bool
     """`hard_link`, `symlink` and `own` are there. Without them they raise `OSError`."""
     exact_times: bool
     """Times of modification are exact to the millisecond. Else they are whole seconds."""
-    copy: bool
-    """`copy` moves no bytes through this process."""
-    append: bool
-    """Another engine may append to a file that is there."""
-    rename: bool
-    """`publish` keeps the file. Else it makes another one with its bytes."""
     at_once: int
     """How many requests are worth sending at a time (`each`). 1: they take no time."""
 

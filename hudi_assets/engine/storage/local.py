@@ -27,9 +27,6 @@ _CAPABILITIES: Final = Capabilities(
     put_if_match=False,
     links=True,
     exact_times=True,
-    copy=False,
-    append=True,
-    rename=True,
     at_once=1,
 )
 _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})

@@ -27,9 +27,6 @@ _CAPABILITIES: Final = Capabilities(
     put_if_match=True,
     links=False,
     exact_times=False,
-    copy=True,
-    append=False,
-    rename=False,
     at_once=32,
 )
 _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
