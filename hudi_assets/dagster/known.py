@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from dagster import (
     AssetCheckEvaluation,
@@ -23,10 +24,6 @@ from dagster import (
     EventLogEntry,
     RunsFilter,
 )
-from dagster._core.storage.asset_check_execution_record import (
-    AssetCheckExecutionRecord,
-    AssetCheckExecutionRecordStatus,
-)
 
 from hudi_assets.catalog.places import Found, Place, found_together
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
@@ -34,13 +31,17 @@ from hudi_assets.dagster.checks import look_checks
 from hudi_assets.dagster.ingestion import INGESTION_TAG, UNFINISHED
 from hudi_assets.engine import EnvironmentProblem, HudiAssetsError
 
+if TYPE_CHECKING:
+    from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
+
 # Dagster keeps the pools of a run as tags in its storage.
 _POOL_TAG: Final = ".dagster/pool/"
 # A backfill of the ingestion may have thousands of runs queued in the pool.
 _MOST_RUNS: Final = 50
 # Of all tables: where more are unfinished, each table's own are asked for.
 _MOST_RUNS_OF_ALL: Final = 500
-_EVALUATED: Final = frozenset({AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED})
+# Before the last evaluation of a check there are runs that died without one: few, they are asked for ever more rarely.
+_RECORDS: Final = 20
 
 RunlessEvent = AssetCheckEvaluation | AssetMaterialization | AssetObservation
 
@@ -122,7 +123,7 @@ class Known:
             self._published[key] = self.instance.get_latest_materialization_event(key)
         return self._published[key]
 
-    def check_record(self, key: AssetCheckKey) -> AssetCheckExecutionRecord | None:
+    def check_record(self, key: AssetCheckKey) -> "AssetCheckExecutionRecord | None":
         """Of its last evaluation, or of a run that is only going to make one."""
         if key in self._checks:
             return self._checks[key]
@@ -130,9 +131,14 @@ class Known:
 
     def last_evaluation(self, key: AssetCheckKey) -> AssetCheckEvaluation | None:
         """The last one that was made; a run that is only going to make one, or died before, has a record after it."""
-        history = self.instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_EVALUATED)
-        event = history[0].evaluation if history else None
-        return event if isinstance(event, AssetCheckEvaluation) else None
+        history = partial(self.instance.event_log_storage.get_asset_check_execution_history, key, _RECORDS)
+        records = history()
+        while records:
+            for record in records:
+                if isinstance(record.evaluation, AssetCheckEvaluation):
+                    return record.evaluation
+            records = history(cursor=records[-1].id)
+        return None
 
     def report(self, event: RunlessEvent) -> None:
         """Report it now, and ask anew for what it changes."""

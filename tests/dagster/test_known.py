@@ -351,3 +351,24 @@ def test_a_run_by_hand_is_known_by_its_pool_alone(home: Path, instance: DagsterI
     assert run.tags == {}
     assert run.tags_for_storage()[f"{knowing._POOL_TAG}{table.pool}"] == "true"
     assert Known(instance).unfinished_run(table) == run.run_id[:8]
+
+
+def test_the_last_evaluation_is_found_behind_runs_that_died(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them planned the check, and left a record of that."""
+    monkeypatch.setattr(knowing, "_RECORDS", 2)
+    ticks = Ticks(home, instance)
+    (table, *_) = ticks.tables
+    (key, *_) = look_checks(table)
+    assert Known(instance).last_evaluation(key) is None
+    ticks.tick()
+    for _ in range(3):
+        a_run(ticks, {}, "/".join(key.asset_key.path), status=DagsterRunStatus.FAILURE)
+    known = Known(instance)
+    record = known.check_record(key)
+    assert record is not None
+    assert not isinstance(record.evaluation, AssetCheckEvaluation)
+    found = known.last_evaluation(key)
+    assert found is not None
+    assert found.asset_check_key == key
