@@ -171,8 +171,9 @@ def _found(note: Note, table: HudiTable) -> Found | None:
 
 def _read_as(table: HudiTable, found: Found, settings: Mapping[str, str] | None) -> HudiTable:
     """The table by its publisher's settings and by the path that is published; without settings by its reader's."""
-    if settings is None and found.path == table.path:
-        return table
+    if found.path == table.path:
+        return table if settings is None else table.read_by(settings)
+    # A link or a mount leads to the same folder: that is no bucket, and takes no options.
     return HudiTable.open(found.path, settings=table.given_settings() if settings is None else settings)
 
 

@@ -107,7 +107,7 @@ def published_by(target: Target | None, table: HudiTable) -> Published | None:
         return None
     names = target.names(table)
     if target.data_latency is not None:  # as a setting: so the table's note of this place keeps it too
-        table = HudiTable.open(table.path, settings={**table.given_settings(), DATA_LATENCY: target.data_latency})
+        table = table.read_by({**table.given_settings(), DATA_LATENCY: target.data_latency})
     place = Place(named_metastore(target.metastore) or home_metastore(), names)
     return Published(names, place.publish(table))
 

@@ -306,3 +306,18 @@ def test_notes_are_read_by_what_the_table_was_opened_with(
         bucket.create(file.path, table.storage.read(file.path))
     (note,) = notes_of(HudiTable(bucket, read_config(bucket)))
     assert note.place == place()
+
+
+def test_a_table_is_published_anew_by_what_it_was_opened_with(
+    tmp_path: Path, memory: Memory, session: LocalSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = compacted(external(tmp_path / "t", session), session, 10)
+    place().publish(table)
+    compacted(table, session, 11)
+
+    def by_path(*_: object, **__: object) -> None:
+        raise AssertionError("opened by its path")
+
+    monkeypatch.setattr(HudiTable, "open", by_path)
+    assert after_change(HudiTable(table.storage, read_config(table.storage))) == []
+    assert memory.said("t_ro")["hudi_assets.freshness_ms"] == str(table.freshness().freshness)

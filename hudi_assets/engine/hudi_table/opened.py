@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, Self
 
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.storage import Storage
@@ -42,6 +42,22 @@ class OpenedTable:
         own = read_config(self._table.storage).properties
         given = self.config.properties.items()
         return {key: value for key, value in given if says_how_to_read(key) and own.get(key) != value}
+
+    def read_by(self, settings: Mapping[str, str]) -> Self:
+        """The same table, read by these settings in place of those that were given.
+
+        Args:
+            settings: Keys `hoodie.…` and `hudi_assets.…`. They overlay the table's own for this process.
+
+        Returns:
+            The table, open, where and with what it was opened.
+
+        Raises:
+            InvalidInput: A setting is wrong.
+            UnsupportedTable: The table has a feature, named, that cannot be handled rightly.
+        """
+        storage = self._table.storage
+        return type(self)(storage, read_config(storage, settings))
 
     def check_writable(self) -> None:
         """Ask whether this process may write to the table; no write needs to ask first.

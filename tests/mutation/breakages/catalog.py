@@ -317,4 +317,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    storage = HudiTable.open(table.path).storage\n    for file in",
         NOTES,
     ),
+    Breakage(
+        "a table in a bucket is published anew without its credentials",
+        "hudi_assets/catalog/follow.py",
+        "return table if settings is None else table.read_by(settings)",
+        "return table if settings is None else HudiTable.open(found.path, settings=settings)",
+        NOTES,
+    ),
 )
