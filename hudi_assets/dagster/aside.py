@@ -34,6 +34,12 @@ STALE_SECONDS: Final = 300
 _TOGETHER: Final = 2
 
 
+def is_daemons(context: SensorEvaluationContext) -> bool:
+    """Whether the daemon makes this tick, and asks for its runs. "Test sensor" in Dagster's UI throws away what its
+    tick finds. It says neither when the sensor was started nor when it ticked last; the daemon says one at least."""
+    return context.last_sensor_start_time is not None or context.last_tick_completion_time is not None
+
+
 def sensor_deadline() -> float:
     """How many seconds the daemon waits for a tick, as far as this process can tell: its environment may be another."""
     names = ("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS", "DAGSTER_GRPC_TIMEOUT_SECONDS")
@@ -85,6 +91,8 @@ class TickSeen:
 
     cursor: str | None
     began: float
+    # Not so of a test, which leaves to the daemon's ticks what looks beside them have found.
+    takes: bool = True
     # With which table it begins after a tick that was lost.
     first: str | None = None
     ended: float | None = None
@@ -114,9 +122,13 @@ class Memory:
     # Tables that are to be looked at beside the ticks, in this order.
     waiting: list[str] = field(default_factory=list)
 
-    def begin(self, cursor: str | None, names: list[str]) -> TickSeen:
+    def begin(self, cursor: str | None, names: list[str], *, takes: bool = True) -> TickSeen:
         """A new tick. After one that was lost it begins with the table that that did not get through with, or after
-        it, where it was alone; and what that took is there again. One that was lost while it asked was through."""
+        it, where it was alone; and what that took is there again. One that was lost while it asked was through.
+
+        A test, which does not take, comes between no two of the daemon's ticks."""
+        if not takes:
+            return TickSeen(cursor, time.monotonic(), takes)
         lost = self.last if self.last is not None and self.last.was_lost(cursor) else None
         self.last = tick = TickSeen(cursor, time.monotonic())
         if lost is None:
@@ -131,6 +143,10 @@ class Memory:
             tick.first = names[(names.index(at) + 1) % len(names)] if through else at
         return tick
 
+    def has_given_up(self, tick: TickSeen) -> bool:
+        """Whether the daemon waits for this tick no more, and another one is at work."""
+        return tick.takes and self.last is not tick
+
     def is_slow(self, name: str) -> bool:
         """Whether a look at this table does not fit into a tick."""
         return name in self.aside or name in self.waiting or self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS
@@ -140,21 +156,21 @@ class Memory:
         return [name for name, look in list(self.aside.items()) if look.ended is not None]
 
     def look_aside(self, tick: TickSeen, name: str, begin: Callable[[float], Aside]) -> Aside | None:
-        """The look at this table: begun now, at work, or at its end; of that the next call knows nothing any more.
+        """The look at this table: begun now, at work, or at its end, and then it is the tick's that takes it.
 
         None where it waits for others. One that hangs is not waited for.
         """
-        if name not in self.aside:
-            if name not in self.waiting:
-                self.waiting.append(name)
-            took = self.took.get(name, inf)
-            with _beginning:
+        with _beginning:
+            found = self.aside.get(name)
+            if found is None:
+                if name not in self.waiting:
+                    self.waiting.append(name)
                 if self.waiting.index(name) >= _TOGETHER - _at_work():
                     return None
                 self.waiting.remove(name)
-                self.aside[name] = begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))
-        found = self.aside[name]
-        if found.ended is not None:
+                took = self.took.get(name, inf)
+                found = self.aside[name] = begin(HUNG_SECONDS if took == inf else max(HUNG_SECONDS, 2 * took))
+        if found.ended is not None and tick.takes:
             self.took[name] = found.seconds
             tick.taken[name] = found
             self.aside.pop(name, None)  # a tick that was given up may still be at work

@@ -30,7 +30,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, TickSeen, begun, memory_of, sensor_deadline
+from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, TickSeen, begun, is_daemons, memory_of, sensor_deadline
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.looks import report_failure, wall_ms
@@ -130,7 +130,7 @@ def look_around(
     Looks beside the ticks that have ended come first: a whole round may take long.
     """
     before = RoundCursor.of(context.cursor)
-    tick = memory.begin(context.cursor, [one.table.name for one in watched])
+    tick = memory.begin(context.cursor, [one.table.name for one in watched], takes=is_daemons(context))
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
     found = Found(context, cursors)
     next_, known, turn = None, Known(context.instance), list(in_turn(watched, tick.first or before.next))
@@ -145,8 +145,8 @@ def look_around(
     turn = [one for one in turn if one.table.name not in ended]
     for number, one in enumerate(turn):
         name = one.table.name
-        if memory.last is not tick:
-            next_ = name  # the daemon gave this tick up, and another one is at work
+        if memory.has_given_up(tick):
+            next_ = name
             break
         if memory.is_slow(name):
             found.take(one.table, partial(aside, one))

@@ -24,7 +24,7 @@ from dagster import (
     sensor,
 )
 
-from hudi_assets.dagster.aside import Aside, Memory, begun, memory_of
+from hudi_assets.dagster.aside import Aside, Memory, begun, is_daemons, memory_of
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
@@ -170,7 +170,7 @@ def event_time_trigger(table: TableAssets, job: "UnresolvedAssetJobDefinition") 
 
 def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Memory) -> SensorResult:
     """A tick of a sensor of one table. A look that does not fit into it goes on beside the ticks."""
-    tick = memory.begin(context.cursor, [table.name])
+    tick = memory.begin(context.cursor, [table.name], takes=is_daemons(context))
     if not memory.is_slow(table.name):
         tick.looked.append(table.name)
         try:

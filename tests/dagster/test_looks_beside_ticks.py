@@ -145,6 +145,40 @@ def test_what_a_lost_tick_took_is_there_again(
     assert [one.run_key for one in found.run_requests] == ["t0"]
 
 
+def test_a_test_in_the_ui_leaves_to_the_daemon_what_a_look_has_found(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster throws away what "Test sensor" finds, and shows it."""
+    ticks = Ticks(home, instance)
+    daemon = slow(ticks, monkeypatch, "t0")
+    daemon.aside_finds = ASKS
+    ticks.evaluated(started=None)
+    assert daemon.aside == ["t0"]
+    daemon.end_aside("t0")
+    for found in (ticks.evaluated(started=None), ticks.evaluated(started=None), ticks.tick()):
+        assert [one.run_key for one in found.run_requests or []] == ["t0"]
+    assert not daemon.memory.aside
+
+
+def test_a_test_in_the_ui_ends_no_tick_of_the_daemon(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it hide that one was lost."""
+    daemon = Daemon(Ticks(home, instance), monkeypatch, {"t1": 90})
+    real = rounds.evaluate_table  # type: ignore[attr-defined]
+
+    def tested(context: Any, table: Any) -> SensorResult:
+        with monkeypatch.context() as within:
+            within.setattr(rounds, "evaluate_table", lambda *_: SensorResult())
+            daemon.ticks.evaluated(started=None)
+        return real(context, table)
+
+    monkeypatch.setattr(rounds, "evaluate_table", tested)
+    assert daemon.tick() == ["t0", "t1"]  # and it is lost
+    assert daemon.tick() == ["t2", "t3", "t0"]
+    assert "t1 for " in daemon.words
+
+
 def test_a_tick_that_was_given_up_takes_nothing_more(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,15 +80,20 @@ class Ticks:
     def tables(self) -> list[TableAssets]:
         return [one._table_assets("shop_tables") for one in HudiTablesComponent(**self.block).components()]
 
-    def tick(self) -> SensorResult:
+    def evaluated(self, started: float | None = 1.0) -> Any:
+        """What a tick brings; of one that somebody tests in the UI nobody says when the sensor was started."""
         (sensor,) = self.definitions.sensors or []
         context = build_sensor_context(
             instance=self.instance,
             definitions=self.definitions,
             cursor=self.cursor,
             resources={"hudi_catalog": (self.definitions.resources or {})["hudi_catalog"]},
+            last_sensor_start_time=started,
         )
-        found: Any = sensor.evaluate_tick(context)
+        return sensor.evaluate_tick(context)
+
+    def tick(self) -> SensorResult:
+        found: Any = self.evaluated()
         self.cursor = found.cursor
         for event in found.asset_events:
             self.instance.report_runless_asset_event(event)

@@ -272,8 +272,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a look beside the ticks is begun anew at each of them",
         "hudi_assets/dagster/aside.py",
-        "        if name not in self.aside:\n",
-        "        if name not in self.aside or self.aside[name].ended is None:\n",
+        "            if found is None:\n",
+        "            if found is None or found.ended is None:\n",
         LOST_TICKS,
     ),
     Breakage(
@@ -328,7 +328,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a tick that was given up goes on beside the next one",
         "hudi_assets/dagster/round.py",
-        "        if memory.last is not tick:\n",
+        "        if memory.has_given_up(tick):\n",
         "        if False:\n",
         BESIDE,
     ),
@@ -541,5 +541,33 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    phase = crc32(table.name.encode()) % every_ms\n",
         "    phase = 0\n",
         MANY,
+    ),
+    Breakage(
+        "a test in the UI takes away the run that a look beside the ticks asks for",
+        "hudi_assets/dagster/aside.py",
+        "        if found.ended is not None and tick.takes:\n",
+        "        if found.ended is not None:\n",
+        BESIDE,
+    ),
+    Breakage(
+        "a test in the UI ends the daemon's tick",
+        "hudi_assets/dagster/aside.py",
+        "        if not takes:\n            return TickSeen(cursor, time.monotonic(), takes)\n",
+        "",
+        BESIDE,
+    ),
+    Breakage(
+        "the daemon's first tick is taken for a test",
+        "hudi_assets/dagster/aside.py",
+        "    return context.last_sensor_start_time is not None or context.last_tick",
+        "    return context.last_tick",
+        ("tests/dagster/test_whose_tick.py",),
+    ),
+    Breakage(
+        "the last evaluation of a check is not looked for behind many runs that died",
+        "hudi_assets/dagster/known.py",
+        "            records = history(cursor=records[-1].id)\n",
+        "            records = ()\n",
+        KNOWN,
     ),
 )
