@@ -44,9 +44,9 @@ def ask(quick: Platform) -> Iterator[Ask]:
         ).create_location(instance) as location,
     ):
         (repository,) = location.get_repositories().values()
-        nothing = (None, None, None, None, None)  # known of an earlier tick
+        first = (None, None, None, None, 1.0)  # of a sensor that was started then; nothing is known of a tick
 
-        yield lambda name: location.get_sensor_execution_data(instance, repository.handle, name, *nothing)
+        yield lambda name: location.get_sensor_execution_data(instance, repository.handle, name, *first)
 
 
 def test_ticks_leave_the_servers_garbage_where_its_collector_finds_it(ask: Ask) -> None:

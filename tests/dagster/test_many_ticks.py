@@ -57,7 +57,7 @@ class Served:
     def tick(self) -> Any:
         (repository,) = self.location.get_repositories().values()
         found = self.location.get_sensor_execution_data(
-            self.instance, repository.handle, "many_event_time_trigger", None, None, self.cursor, None, None
+            self.instance, repository.handle, "many_event_time_trigger", None, None, self.cursor, None, 1.0
         )
         self.cursor = found.cursor
         for event in found.asset_events:

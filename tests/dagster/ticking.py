@@ -45,6 +45,7 @@ class Sensor:
             definitions=definitions,
             cursor=self.cursor,
             resources={"events_table": self.platform.component()._resource(), "catalog": self.platform.catalog},
+            last_sensor_start_time=1.0,
         )
         self.last = sensor.evaluate_tick(context)
         self.cursor = self.last.cursor

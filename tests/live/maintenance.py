@@ -70,7 +70,9 @@ class Maintenance:
         """Evaluate the sensor; execute the run that it asks for."""
         (sensor,) = self._definitions.sensors or []
         resources = {f"{self._component.name}_table": self._component._resource(), "catalog": self._catalog}
-        context = build_sensor_context(instance=self._instance, definitions=self._definitions, resources=resources)
+        context = build_sensor_context(
+            instance=self._instance, definitions=self._definitions, resources=resources, last_sensor_start_time=1.0
+        )
         found = sensor.evaluate_tick(context)
         if not found.run_requests:
             return Done(found.skip_message or "no reason")
