@@ -33,7 +33,9 @@ HOLDER = """
 import sys
 from hudi_assets.engine.transaction.lock import table_lock
 from hudi_assets.engine.storage import LocalStorage
-with table_lock(LocalStorage(sys.argv[1]), sys.argv[2], wait_s=5, action="holds it for a test"):
+from hudi_assets.engine.table.settings.config import read_config
+storage = LocalStorage(sys.argv[1])
+with table_lock(storage, sys.argv[2], config=read_config(storage), wait_s=5, action="holds it for a test"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -68,8 +70,9 @@ def holder(table: HudiTable, name: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("name", [WRITE, EXECUTE])
 def test_the_loser_hears_who_holds_a_lock_and_what_for(table: HudiTable, storage: LocalStorage, name: str) -> None:
-    with holder(table, name) as process, pytest.raises(Conflict) as lost, table_lock(storage, name, wait_s=0):
-        pass
+    with holder(table, name) as process, pytest.raises(Conflict) as lost:
+        with table_lock(storage, name, config=table.config, wait_s=0):
+            pass
     said = str(lost.value)
     for word in (name, f"process {process.pid}", os.uname().nodename, "holds it for a test", "since 20"):
         assert word in said
@@ -79,7 +82,7 @@ def test_a_killed_holder_holds_nothing(table: HudiTable, storage: LocalStorage) 
     with holder(table, WRITE) as process:
         process.kill()
         process.wait()
-        with table_lock(storage, WRITE, wait_s=5, action="works"):
+        with table_lock(storage, WRITE, config=table.config, wait_s=5, action="works"):
             said = json.loads(storage.read(".hoodie/.aux/hudi_assets/write.lock.json"))
             assert (said["process"], said["action"]) == (os.getpid(), "works")
     assert not storage.exists(".hoodie/.aux/hudi_assets/write.lock.json")

@@ -42,7 +42,8 @@ def test_a_table_is_written_and_compacted(
 
 
 def test_its_lock_is_the_tables(tmp_path: Path) -> None:
-    new_table(tmp_path / "t")
+    config = new_table(tmp_path / "t").config
     own, plain = Store(str(tmp_path / "t")), LocalStorage(str(tmp_path / "t"))
-    with table_lock(own, WRITE, wait_s=0), pytest.raises(Conflict), table_lock(plain, WRITE, wait_s=0):
-        pass
+    with table_lock(own, WRITE, config=config, wait_s=0), pytest.raises(Conflict):
+        with table_lock(plain, WRITE, config=config, wait_s=0):
+            pass

@@ -65,7 +65,7 @@ class OpenedTable:
         Raises:
             EnvironmentProblem: It may not. The error names the folder or the file.
         """
-        self._table.storage.check_writable()
+        self._table.check_writable()
 
     def state(self) -> TableState:
         """The table as it stands now."""

@@ -10,11 +10,12 @@ files by table-relative paths, and asks `capabilities` where stores differ.
 """
 
 from hudi_assets.engine.storage.at_once import each
-from hudi_assets.engine.storage.interface import SCRATCH, Capabilities, FileInfo, NewFile, Storage
+from hudi_assets.engine.storage.interface import LOCKS, SCRATCH, Capabilities, FileInfo, NewFile, Storage
 from hudi_assets.engine.storage.local import LocalStorage
 from hudi_assets.engine.storage.opening import folder_storage, open_storage
 
 __all__ = [
+    "LOCKS",
     "SCRATCH",
     "Capabilities",
     "FileInfo",

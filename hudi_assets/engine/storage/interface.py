@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Protocol, Self
 
 SCRATCH = ".hoodie/.aux/hudi_assets"
+LOCKS = ".hoodie/.locks"
+"""Where the locks are on a store that has leases: what is below it is no change of the table (`Storage.fenced`)."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,14 @@ class Storage(Protocol):
     def make_folder(self, directory: str) -> None:
         """An empty folder, where there is none."""
 
-    def check_writable(self) -> None: ...
+    def check_writable(self) -> None:
+        """Raise where this process may not write, or the store does not do what writing needs."""
+
+    def fenced(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """Inside it, `check` is asked before each change, and raises where this process may change nothing any more.
+
+        Where the operating system frees locks nothing is asked. What lies below `LOCKS` is never asked about.
+        """
 
 
 def leads_out(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import obstore
@@ -90,8 +91,8 @@ class Download(io.RawIOBase):
 class Upload(NewStream, io.RawIOBase):
     """A new object that is there once the stream is closed. Large ones go in parts while they are written."""
 
-    def __init__(self, store: ObjectStore, key: str, uri: str) -> None:
-        self._uri, self._written, self._aborted = uri, 0, False
+    def __init__(self, store: ObjectStore, key: str, uri: str, before_it_is_there: Callable[[], None]) -> None:
+        self._uri, self._written, self._aborted, self._before = uri, 0, False, before_it_is_there
         self._out: WritableFile = obstore.open_writer(store, key, buffer_size=_PART)
         self._opened = True
 
@@ -111,6 +112,8 @@ class Upload(NewStream, io.RawIOBase):
         if self.closed:
             return
         try:
+            if not self._aborted:
+                self._give_up_if_refused()
             with said_by_store(self._uri):
                 if self._aborted:
                     # What an error leaves gives the parts up that were sent.
@@ -119,6 +122,13 @@ class Upload(NewStream, io.RawIOBase):
                     self._out.close()
         finally:
             super().close()
+
+    def _give_up_if_refused(self) -> None:
+        try:
+            self._before()
+        except BaseException:
+            self.abort()
+            raise
 
     def abort(self) -> None:
         if not self.closed:

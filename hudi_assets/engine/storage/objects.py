@@ -11,7 +11,8 @@ import io
 import os
 import uuid
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -19,10 +20,18 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, UnsupportedTable
-from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile, leads_out
+from hudi_assets.engine.errors import (
+    REMOTE,
+    Conflict,
+    CorruptTable,
+    EnvironmentProblem,
+    UnsupportedTable,
+    machine_problem,
+)
+from hudi_assets.engine.storage.interface import LOCKS, Capabilities, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
+from hudi_assets.engine.storage.probe import check_conditions
 
 if TYPE_CHECKING:
     from obstore import PutMode
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
 # What tells a file that this call wrote from another's with the same bytes: the store keeps it beside them.
 _WRITER: Final = "hudi-assets-writer"
 _TRIES: Final = 3
+_COMPARED: Final = 8 << 20
 _BEGUN_IN: Final[list[int]] = []  # the process that used a store first, of this one and those that it is a fork of
 
 
@@ -47,6 +57,8 @@ class ObjectStorage(ABC):
     def __init__(self, base: str) -> None:
         self.base = base
         self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
+        self._checks: list[Callable[[], None]] = []
+        self._is_probed = False
 
     def __hash__(self) -> int:
         return hash(self.base)
@@ -93,18 +105,21 @@ class ObjectStorage(ABC):
         return f"{self.base}/{path}" if path else self.base
 
     def local_path(self, path: str) -> str:
-        raise self._unchangeable()
+        raise UnsupportedTable("A file of a store has no path on this machine.", where=self.uri(path))
 
     def check_writable(self) -> None:
-        raise self._unchangeable()
-
-    def _unchangeable(self) -> UnsupportedTable:
-        scheme = self.base.partition("://")[0]
-        return UnsupportedTable(
-            f"A table on {scheme}:// can be looked at, but not changed yet.",
-            where=self.base,
-            hint="status, freshness, validate and plan --dry-run work.",
-        )
+        if not self._is_probed:
+            try:
+                check_conditions(self._store, self._key, self.base)
+            except PermissionError as error:
+                raise EnvironmentProblem(
+                    f"The store may not be written: {error.strerror}.",
+                    where=self.base,
+                    hint="Give this identity s3:PutObject and s3:DeleteObject below the table.",
+                ) from None
+            except OSError as error:
+                raise machine_problem(error, self.base) or error from None
+            self._is_probed = True
 
     # -- looking ------------------------------------------------------------------------------------
 
@@ -192,6 +207,20 @@ class ObjectStorage(ABC):
 
     # -- writing ------------------------------------------------------------------------------------
 
+    @contextmanager
+    def fenced(self, check: Callable[[], None]) -> Iterator[None]:
+        self._checks.append(check)
+        try:
+            yield
+        finally:
+            self._checks.remove(check)
+
+    def _may_change(self, path: str) -> None:
+        """Before each request that changes something: whoever has lost its lock changes nothing more."""
+        if not path.startswith(f"{LOCKS}/"):
+            for check in tuple(self._checks):
+                check()
+
     def create(self, path: str, data: bytes) -> None:
         self._put_once(path, data, "create")
 
@@ -207,8 +236,11 @@ class ObjectStorage(ABC):
         writer = uuid.uuid4().hex
         lost: Unanswered | None = None
         for _ in range(_TRIES):
+            self._may_change(path)
             try:
-                return self._put(path, data, mode, writer)
+                done = self._put(path, data, mode, writer)
+                self._may_change(path)  # nor says that it has
+                return done
             except (AlreadyExistsError, PreconditionError):
                 found = self._written(path)
                 # Nothing there: two that began at once can both be refused. Whoever tries again is answered.
@@ -243,21 +275,35 @@ class ObjectStorage(ABC):
         self.replace(path, b"")
 
     def replace(self, path: str, data: bytes) -> None:
+        self._may_change(path)
         with said_by_store(self.uri(path)):
             obstore.put(self._store, self._key(path), data, use_multipart=False)
 
     def open_new(self, path: str) -> NewFile:
-        return Upload(self._store, self._key(path), self.uri(path))
+        return Upload(self._store, self._key(path), self.uri(path), lambda: self._may_change(path))
 
     def publish(self, staged: str, path: str) -> None:
         try:
             self.copy(staged, path)
-        except FileExistsError:
-            raise _too_late("Another process created this file first.", self.uri(path)) from None
+        except (FileExistsError, Unanswered) as error:
+            # The answer to an earlier try may have been lost: then it is this call's own.
+            if not self._is_copy(staged, path):
+                if isinstance(error, Unanswered):
+                    raise
+                raise _too_late("Another process created this file first.", self.uri(path)) from None
         with suppress(OSError):  # the name is taken by now, and what stays is swept
             self.delete(staged)
 
+    def _is_copy(self, source: str, target: str) -> bool:
+        """True where both have the same bytes. Names of staged files occur once, so nobody else has copied it."""
+        there, wanted = self._head(target), self._head(source)
+        if there is None or wanted is None or there.size != wanted.size:
+            return False
+        with self.open(source) as one, self.open(target) as other:
+            return all(one.read(_COMPARED) == other.read(_COMPARED) for _ in range(0, wanted.size, _COMPARED))
+
     def copy(self, source: str, target: str) -> None:
+        self._may_change(target)
         try:
             with said_by_store(self.uri(source), passed=(AlreadyExistsError,)):
                 obstore.copy(self._store, self._key(source), self._key(target), overwrite=False)
@@ -281,6 +327,7 @@ class ObjectStorage(ABC):
     def delete(self, path: str) -> bool:
         there = self._head(path) is not None
         if there:
+            self._may_change(path)
             with said_by_store(self.uri(path)):
                 obstore.delete(self._store, self._key(path))
         return there
@@ -288,6 +335,7 @@ class ObjectStorage(ABC):
     def delete_tree(self, directory: str) -> None:
         with said_by_store(self.uri(directory)):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
+                self._may_change(directory)
                 obstore.delete(self._store, [one["path"] for one in page])
 
 

@@ -66,7 +66,9 @@ class Heartbeats:
     def is_alive(self, instant: str) -> bool:
         """True where the instant's writer has given a sign of life within the tolerable time."""
         modified = self.storage.modified_ms(f"{FOLDER}/{instant}")
-        return modified is not None and self.now_ms() - modified <= self.settings.tolerable_ms
+        # What is told in whole seconds may be a second younger.
+        doubt = 0 if self.storage.capabilities.exact_times else 1000
+        return modified is not None and self.now_ms() - modified <= self.settings.tolerable_ms + doubt
 
     def forget(self, instant: str) -> bool:
         """Delete the heartbeat of an instant that is finished or taken back."""
@@ -96,6 +98,8 @@ class Heartbeats:
             while not done.wait(self.settings.interval_ms / 1000):
                 try:
                     beat.now()
+                except Conflict:
+                    return  # the table's lock is lost: whoever has it now takes this work back
                 except (OSError, EnvironmentProblem) as error:
                     log.warning("The heartbeat of %s could not be refreshed: %s", instant, error)
 

@@ -1,7 +1,8 @@
 """Locks between processes that share a table.
 
 On one machine: the filelock library (flock), which the operating system frees when the holder dies. Beside
-Apache Hudi's writers (`writers: locked`): its file-system lock as well, taken inside ours.
+Apache Hudi's writers (`writers: locked`): its file-system lock as well, taken inside ours. On a store of objects: a
+lease (`lease`), which is Hudi's storage-based lock already.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from filelock import FileLock, Timeout
 
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable, machine_problem
 from hudi_assets.engine.model.settings import whole_number
-from hudi_assets.engine.storage import SCRATCH, Storage, folder_storage
+from hudi_assets.engine.storage import LOCKS, SCRATCH, Storage, folder_storage
 from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.transaction.lease import HUDIS_FILE, Lease, LeaseTimes, has_leases, leased
 from hudi_assets.engine.transaction.lock_providers import check_lock_provider
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ LOCK_PATH = "hoodie.write.lock.filesystem.path"
 LOCK_EXPIRE = "hoodie.write.lock.filesystem.expire"
 _OWNER = "hudi-assets"
 _POLL_S = 0.1
+_LEASES = {WRITE: HUDIS_FILE, EXECUTE: f"{LOCKS}/hudi_assets_execute.json"}
 
 
 @dataclass(frozen=True)
@@ -129,13 +132,16 @@ class HudiLock:
 
 @dataclass(frozen=True)
 class HeldLock:
-    """What `write_lock` gives: ask `check` right before publishing."""
+    """What `write_lock` and `table_lock` give: ask `check` right before publishing."""
 
     hudi: HudiLock | None = None
     content: bytes = b""
+    lease: Lease | None = None
 
     def check(self) -> None:
-        """Raise `Conflict` where Hudi's lock was taken from us (it expires by age): publish nothing then."""
+        """Raise `Conflict` where the lock was taken from us (Hudi's and leases expire): publish nothing then."""
+        if self.lease is not None:
+            self.lease.renew()
         if self.hudi is not None and not self.hudi.holds(self.content):
             raise Conflict(
                 "Hudi's lock on the table was taken from this process while it worked.",
@@ -149,10 +155,10 @@ def write_lock(
     storage: Storage, config: TableConfig, *, wait_s: float, action: str = "works on the table"
 ) -> Iterator[HeldLock]:
     """The lock of whatever changes the timeline; with `writers: locked`, Apache Hudi's file-system lock inside it."""
-    hudi = HudiLock.of(storage, config) if config.writers == "locked" else None
-    with table_lock(storage, WRITE, wait_s=wait_s, action=action):
+    hudi = HudiLock.of(storage, config) if config.writers == "locked" and not has_leases(storage) else None
+    with table_lock(storage, WRITE, config=config, wait_s=wait_s, action=action) as held:
         if hudi is None:
-            yield HeldLock()
+            yield held
             return
         content = hudi.take(wait_s, action)
         try:
@@ -187,12 +193,28 @@ def _kept_young(hudi: HudiLock, content: bytes) -> Iterator[None]:
 
 
 @contextmanager
-def table_lock(storage: Storage, name: str, *, wait_s: float, action: str = "works on the table") -> Iterator[None]:
+def table_lock(
+    storage: Storage, name: str, *, config: TableConfig, wait_s: float, action: str = "works on the table"
+) -> Iterator[HeldLock]:
     """Hold one of the table's locks: `write` (whatever changes the timeline) or `execute` (executors).
 
-    Raises `Conflict`, naming the holder, when another process holds it for longer than `wait_s` seconds. The
-    operating system frees it when its holder dies, so what the holder left unfinished is dead for sure.
+    Raises `Conflict`, naming the holder, when another process holds it for longer than `wait_s` seconds. On one machine
+    the operating system frees it when its holder dies; on a store it ends with the lease, and a holder that goes on
+    after that can change nothing more. Either way what is unfinished is nobody's.
     """
+    if not has_leases(storage):
+        with _machine_lock(storage, name, wait_s, action):
+            yield HeldLock()
+        return
+    if config.writers == "locked":
+        check_lock_provider(config, storage.base, on_a_store=True)
+    path, times = _LEASES[name], LeaseTimes.of(config)
+    with leased(storage, name, path=path, wait_s=wait_s, action=action, times=times) as lease:
+        yield HeldLock(lease=lease)
+
+
+@contextmanager
+def _machine_lock(storage: Storage, name: str, wait_s: float, action: str) -> Iterator[None]:
     path = storage.local_path(f"{SCRATCH}/{name}.lock")
     lock = FileLock(path)
     try:

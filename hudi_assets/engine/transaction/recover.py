@@ -1,6 +1,7 @@
 """Recovering from what a crash left: what was begun is finished, or undone.
 
-Whoever holds the write lock knows that no writer or planner of ours lives. Each transaction begins with this.
+Whoever holds the write lock knows that no writer or planner of ours lives, or that it can change nothing any more
+(`lease`). Each transaction begins with this.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.markers import TEMP, marked_files
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from hudi_assets.engine.transaction.lease import has_leases
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.restore import finish_restores
@@ -48,11 +50,15 @@ def recover_dead_work(table: OpenTable, state: TableState, *, spare: str = "") -
 def undo_dead_writes(table: OpenTable, state: TableState, *, spare: str = "") -> tuple[str, ...]:
     """Take back unfinished delta commits of ours: their log files by marker, then their instants.
 
-    Call it under the write lock only. Another engine's unfinished write is left alone.
+    Call it under the write lock only. Another engine's unfinished write is left alone. So is one of ours that gives
+    signs of life although its lease has ended: a clock that is wrong is no death.
     """
     storage, publisher = table.storage, table.publisher
+    beats = Heartbeats.of(storage, table.config, table.now_ms) if has_leases(storage) else None
     done = []
     for instant in state.timeline.pending(Action.DELTA_COMMIT):
+        if beats is not None and beats.is_alive(instant.timestamp):
+            continue
         if instant.timestamp != spare and is_ours(state, instant):
             files = marked_files(storage, instant.timestamp)
             if (metadata_table := publisher.metadata_table) is not None:
@@ -61,8 +67,17 @@ def undo_dead_writes(table: OpenTable, state: TableState, *, spare: str = "") ->
             for path in files:
                 storage.delete(path)
             publisher.withdraw_write(instant.timestamp)
+            if beats is not None:
+                _withdraw_late_commit(publisher, instant.timestamp)
             done.append(f"took back the unfinished write {instant.timestamp} ({len(files)} log files)")
     return tuple(done)
+
+
+def _withdraw_late_commit(publisher: Publisher, instant: str) -> None:
+    """Its writer, stopped right before the request that commits, may have gone on: its files are gone."""
+    late = publisher.completed_path(publisher.read_timeline(), instant, Action.DELTA_COMMIT)
+    if late is not None:
+        publisher.storage.delete(late)
 
 
 def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ...]:

@@ -64,10 +64,12 @@ def transaction(
     """
     if needs_stated_writers:
         refuse_unstated_writers(table.config, table.path)
-    table.storage.check_writable()
+    table.check_writable()
     with ExitStack() as held:
         if not beside_executors:
-            held.enter_context(table_lock(table.storage, EXECUTE, wait_s=_EXECUTORS_WAIT_S, action=action))
+            held.enter_context(
+                table_lock(table.storage, EXECUTE, config=table.config, wait_s=_EXECUTORS_WAIT_S, action=action)
+            )
         patience = LOCK_WAIT_S if wait_s is None else wait_s
         lock = held.enter_context(write_lock(table.storage, table.config, wait_s=patience, action=action))
         state = table.read()

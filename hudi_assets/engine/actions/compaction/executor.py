@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 
 from hudi_assets.engine.actions.compaction.decimal_limits import check_room
@@ -34,7 +34,7 @@ from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
-from hudi_assets.engine.transaction.lock import EXECUTE, table_lock
+from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
 from hudi_assets.engine.transaction.transaction import transaction
@@ -51,10 +51,10 @@ class CompactionExecutor:
 
     def execute(self, session: Session[Frame], instant: str) -> CompactionResult:
         started = time.monotonic()
-        self.table.storage.check_writable()
+        self.table.check_writable()
         action = f"executes compaction {instant}"
         with ExitStack() as held:
-            held.enter_context(table_lock(self.table.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action))
+            executing = held.enter_context(self._alone(action))
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with transaction(self.table, action, recovers=False) as tx:
                 state = tx.read()
@@ -91,14 +91,20 @@ class CompactionExecutor:
             published: list[str] = []
             publish(self.table.storage, instant, [file for done in executed for file in done.staged], published)
             check_still_ours(self.table.storage, self.table.layout, instant, published)
-            if shared:
-                tx.check()
+            executing.check()
+            tx.check()
             self._commit(instant, self._metadata(state, plan, executed), executed)
         return CompactionResult(
             instant=instant,
             threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
             operations=self._results(executed),
             seconds=time.monotonic() - started,
+        )
+
+    def _alone(self, action: str) -> AbstractContextManager[HeldLock]:
+        """The executors' lock."""
+        return table_lock(
+            self.table.storage, EXECUTE, config=self.table.config, wait_s=_LOCK_WAIT_S, action=action
         )
 
     def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:

@@ -99,7 +99,8 @@ class HudiExecutor:
         check_session(spark)
         check_jvm_zone(spark, self.table.config, self.table.now_ms(), where)
         action = f"has Apache Hudi execute compaction {instant}"
-        with table_lock(self.table.storage, EXECUTE, wait_s=_LOCK_WAIT_S, action=action):
+        storage, config = self.table.storage, self.table.config
+        with table_lock(storage, EXECUTE, config=config, wait_s=_LOCK_WAIT_S, action=action):
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with transaction(self.table, action, recovers=False) as tx:
                 state = tx.read()

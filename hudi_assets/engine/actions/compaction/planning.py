@@ -61,7 +61,7 @@ class CompactionPlanner:
         `latency`: this call's data latency, in place of the table's own.
         """
         self._check()
-        self.table.storage.check_writable()
+        self.table.check_writable()
         give_up = time.monotonic() + (_GAP_WAIT_S if self._waits_for_gaps else 0)
         while True:
             self._await_gap(give_up)

@@ -201,7 +201,7 @@ class Writer:
                 hint="Give clock_time.",
             )
         self.table.read().refuse_other_zone()
-        self.table.storage.check_writable()
+        self.table.check_writable()
         packing = Packing(self.table.config, tuple(not_null), by_value, tight)
         columns = spark.schema_of(df)
         with exchange.packed(df, packing.pack) as rows_once:
@@ -265,8 +265,8 @@ class Writer:
 
     def _still_ours(self, instant: str, beat: Beat, tx: Transaction) -> None:
         """Raise `Conflict` where another engine took this process for dead and may have taken the write back."""
+        tx.check()
         if self.table.config.writers == "locked":
-            tx.check()
             beat.check()
         inflight = self.table.layout.instant_path(instant, Action.DELTA_COMMIT, State.INFLIGHT)
         if not self.table.storage.exists(inflight):
