@@ -65,6 +65,10 @@ class Conflict(HudiAssetsError):
     usual_hint = "Look at the table, then call again."
 
 
+class LockLost(Conflict):
+    """The table's lock was taken from this process, which gave no sign of life for too long."""
+
+
 class OutdatedView(Conflict):
     """A published view may name files that a clean would delete: publish it anew, and call again."""
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.crash import faulty, tables
 from tests.crash.tables import new_table, write_batches
+from tests.stores.folder import IN_BUCKETS, tables_in_buckets
+
+
+@pytest.fixture(autouse=True)
+def _in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    if IN_BUCKETS:
+        tables_in_buckets(monkeypatch.setattr, faulty, tables)
 
 
 @pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])

@@ -1,8 +1,14 @@
-"""A bucket in a folder of this machine, for tests that look at the files themselves: all else is as in a bucket."""
+"""A bucket in a folder of this machine, for tests that look at the files themselves: all else is as in a bucket.
+
+`TABLES_IN=bucket` has the crash tests and the state machine make their tables in such buckets.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +17,28 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 
 from hudi_assets.engine.errors import Conflict
+from hudi_assets.engine.hudi_table import table as opening
 from hudi_assets.engine.storage import Capabilities
 from hudi_assets.engine.storage.object_errors import said_by_store
 from hudi_assets.engine.storage.objects import ObjectStorage
+from hudi_assets.engine.transaction import lease
+from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from tests.stores.memory import MemoryStorage
 
 if TYPE_CHECKING:
     from obstore import PutMode
     from obstore.store import ObjectStore
 
+IN_BUCKETS = os.environ.get("TABLES_IN") == "bucket"
 _ONE_AT_A_TIME = threading.Lock()
+_LONGER_THAN_A_LEASE_MS = 600_000
 
 
 class FolderBucket(ObjectStorage):
     """Objects that are files of a folder. The library has no condition on a version there: it is asked here."""
 
     def __init__(self, base: str) -> None:
-        super().__init__(f"folder://bucket/{base.rsplit('/', 1)[-1]}")
-        self.folder, self._prefix = base, ""
+        super().__init__(base)
         self._is_probed = True
 
     @property
@@ -36,11 +46,11 @@ class FolderBucket(ObjectStorage):
         return MemoryStorage().capabilities
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (FolderBucket, (self.folder,))
+        return (FolderBucket, (self.base,))
 
     def _client(self) -> ObjectStore:
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
-        return LocalStore(self.folder, automatic_cleanup=True)
+        Path(self.base).mkdir(parents=True, exist_ok=True)
+        return LocalStore(self.base, automatic_cleanup=True)
 
     def _put_once(self, path: str, data: bytes, mode: PutMode) -> str:
         self._may_change(path)
@@ -48,11 +58,32 @@ class FolderBucket(ObjectStorage):
             if isinstance(mode, dict):
                 there: Any = self._head(path)
                 if there is None or there.version != mode["e_tag"]:
-                    raise Conflict("changed", where=self.uri(path))
+                    raise Conflict("Another process changed this file first.", where=self.uri(path))
                 mode = "overwrite"
             try:
                 done = obstore.put(self._store, self._key(path), data, mode=mode, use_multipart=False)
             except AlreadyExistsError:
-                raise Conflict("created", where=self.uri(path)) from None
+                raise Conflict("Another process created this file first.", where=self.uri(path)) from None
         self._may_change(path)
         return done["e_tag"] or ""
+
+
+def tables_in_buckets(patch: Callable[[Any, str, Any], None], *modules: Any) -> None:
+    """Every table is in a bucket of its folder. `modules`: those that make storages of this machine themselves.
+
+    Whenever a table is opened all leases and heartbeats of before have ended: it is opened by the next process.
+    """
+    opened = itertools.count(1)
+    later_ms = 0
+
+    def open_storage(path: str, options: object = None) -> FolderBucket:
+        nonlocal later_ms
+        later_ms = next(opened) * _LONGER_THAN_A_LEASE_MS
+        return FolderBucket(os.path.abspath(path))
+
+    now_ms = lease._now_ms
+    patch(lease, "_now_ms", lambda: now_ms() + later_ms)
+    patch(Heartbeats, "is_alive", lambda *_: False)
+    patch(opening, "open_storage", open_storage)
+    for module in modules:
+        patch(module, "LocalStorage", FolderBucket)

@@ -70,9 +70,9 @@ def holder(table: HudiTable, name: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("name", [WRITE, EXECUTE])
 def test_the_loser_hears_who_holds_a_lock_and_what_for(table: HudiTable, storage: LocalStorage, name: str) -> None:
-    with holder(table, name) as process, pytest.raises(Conflict) as lost:
-        with table_lock(storage, name, config=table.config, wait_s=0):
-            pass
+    again = table_lock(storage, name, config=table.config, wait_s=0)
+    with holder(table, name) as process, pytest.raises(Conflict) as lost, again:
+        pass
     said = str(lost.value)
     for word in (name, f"process {process.pid}", os.uname().nodename, "holds it for a test", "since 20"):
         assert word in said

@@ -44,6 +44,6 @@ def test_a_table_is_written_and_compacted(
 def test_its_lock_is_the_tables(tmp_path: Path) -> None:
     config = new_table(tmp_path / "t").config
     own, plain = Store(str(tmp_path / "t")), LocalStorage(str(tmp_path / "t"))
-    with table_lock(own, WRITE, config=config, wait_s=0), pytest.raises(Conflict):
-        with table_lock(plain, WRITE, config=config, wait_s=0):
-            pass
+    again = table_lock(plain, WRITE, config=config, wait_s=0)
+    with table_lock(own, WRITE, config=config, wait_s=0), pytest.raises(Conflict), again:
+        pass

@@ -165,6 +165,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> bool:
         """Delete a file if it is there; true when it was."""
 
+    def take_back(self, path: str) -> None:
+        """Delete what this process has made although its lock is lost (`fenced`)."""
+
     def delete_tree(self, directory: str) -> None: ...
     def make_folder(self, directory: str) -> None:
         """An empty folder, where there is none."""

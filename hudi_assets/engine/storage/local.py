@@ -292,6 +292,9 @@ class LocalStorage:
             return False
         return True
 
+    def take_back(self, path: str) -> None:
+        self.delete(path)
+
     def _forget_checksum(self, target: Path) -> None:
         # Java's checksummed local file system refuses a file whose `.crc` does not match.
         target.with_name(f".{target.name}.crc").unlink(missing_ok=True)

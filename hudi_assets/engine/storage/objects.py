@@ -332,6 +332,10 @@ class ObjectStorage(ABC):
                 obstore.delete(self._store, self._key(path))
         return there
 
+    def take_back(self, path: str) -> None:
+        with said_by_store(self.uri(path)):
+            obstore.delete(self._store, self._key(path))
+
     def delete_tree(self, directory: str) -> None:
         with said_by_store(self.uri(directory)):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):

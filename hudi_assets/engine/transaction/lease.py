@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, machine_problem
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost, machine_problem
 from hudi_assets.engine.storage import LOCKS, Storage
 from hudi_assets.engine.table.settings.config import TableConfig
 
@@ -180,8 +180,8 @@ class Lease:
         """By the wall's clock, which may be put back, and by the time since this machine's start."""
         return min(self._valid_until - _now_ms(), self._given_at + self._times.validity_ms - _uptime_ms())
 
-    def _lost(self) -> Conflict:
-        return Conflict(
+    def _lost(self) -> LockLost:
+        return LockLost(
             "The table's lock was taken from this process: it gave no sign of life for too long.",
             where=self.where,
             hint="Nothing more was changed. What it left is taken back or finished by the next change. Look at the "

@@ -138,6 +138,11 @@ class HeldLock:
     content: bytes = b""
     lease: Lease | None = None
 
+    @property
+    def owner(self) -> str:
+        """By what a lease knows this holder; "" without one."""
+        return "" if self.lease is None else self.lease.owner
+
     def check(self) -> None:
         """Raise `Conflict` where the lock was taken from us (Hudi's and leases expire): publish nothing then."""
         if self.lease is not None:

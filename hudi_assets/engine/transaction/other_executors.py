@@ -21,7 +21,8 @@ from hudi_assets.engine.transaction.publish import BEGUN
 def begun_by_us(storage: Storage, layout: Layout, instant: str) -> bool | None:
     """True, False for another engine's attempt, None where nobody has begun."""
     try:
-        return storage.read(layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)) == BEGUN
+        said = storage.read(layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
+        return said.startswith(BEGUN[:-1])
     except FileNotFoundError:
         return None
 
@@ -40,9 +41,18 @@ def refuse_other_executor(storage: Storage, layout: Layout, config: TableConfig,
         )
 
 
-def check_still_ours(storage: Storage, layout: Layout, instant: str, written: Iterable[str]) -> None:
-    """Right before the commit: raise `Conflict` where another engine has taken our attempt back meanwhile."""
+def check_still_ours(
+    storage: Storage, layout: Layout, instant: str, written: Iterable[str], begun: bytes = BEGUN
+) -> None:
+    """Right before the commit: raise `Conflict` where another engine has taken our attempt back meanwhile.
+
+    Or another process of ours, whose inflight file says another thing than `begun`.
+    """
     gone = next((path for path in written if not storage.exists(path)), None)
+    if gone is None and begun_by_us(storage, layout, instant) and begun != BEGUN:
+        said = storage.read(layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
+        if said != begun:
+            raise Conflict(f"Another process executes compaction {instant} by now.", where=storage.base)
     if gone is not None or begun_by_us(storage, layout, instant) is not True:
         raise Conflict(
             f"Another engine has taken back our execution of compaction {instant}, to execute it itself.",

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem
+from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem, LockLost
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage, each
 from hudi_assets.engine.table.layout.interface import Layout
@@ -27,6 +27,11 @@ from hudi_assets.engine.timeline.markers import TEMP
 log = logging.getLogger(__name__)
 BEGUN = b'{"writer": "hudi-assets"}'
 """What our inflight file of a compaction says. Hudi's is empty, and nobody of Hudi reads it."""
+
+
+def begun_under(owner: str) -> bytes:
+    """The same on a store, with the owner of the executors' lease: who lost it sees that another has begun."""
+    return BEGUN if not owner else BEGUN[:-1] + f', "execution": "{owner}"}}'.encode()
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,10 @@ class Publisher:
         if self.layout.names_completion_times:
             self.new_instant(self.read_timeline(), completes=True)
 
-    def complete(self, instant: str, action: Action, content: bytes) -> None:
+    def complete(self, instant: str, action: Action, content: bytes, begun: bytes | None = None) -> None:
         """Make an instant completed. Raises `Conflict` where it is already: another process was first.
+
+        `begun`: what the inflight file says where it tells whose execution it is.
 
         Where completed instants are named by their completion times too, no exclusive create tells: then the
         caller holds a lock under which nobody else completes this instant.
@@ -70,9 +77,27 @@ class Publisher:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
             completion = self.new_instant(timeline, completes=True)
         path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
-        self.storage.create(path, content)
+        try:
+            self.storage.create(path, content)
+        except LockLost:
+            if self._taken_back(instant, action, path, begun) and self._says(path, content):
+                self.storage.take_back(path)
+            raise
         if completion is not None:
             self._alone(instant, action, path)
+
+    def _taken_back(self, instant: str, action: Action, path: str, begun: bytes | None) -> bool:
+        """The request may have arrived after another process took the lock: has it taken the instant back, or over?"""
+        inflight = self.layout.instant_path(instant, action, State.INFLIGHT)
+        if not (self.storage.exists(inflight) if begun is None else self._says(inflight, begun)):
+            return True
+        return any(one != path for one in self._completed_paths(instant, action))
+
+    def _says(self, path: str, content: bytes) -> bool:
+        try:
+            return self.storage.read(path) == content
+        except FileNotFoundError:
+            return False
 
     def _alone(self, instant: str, action: Action, path: str) -> None:
         """Give way where, whatever lock there was, another process has completed the instant at the same time."""
@@ -242,15 +267,18 @@ class Publisher:
                 ) from error
             self.storage.copy(one.made_from, one.link)
 
-    def begin_compaction(self, instant: str) -> None:
+    def begin_compaction(self, instant: str, begun: bytes = BEGUN) -> None:
+        """`begun`: what the inflight file says, by which its execution knows it again."""
         self._check_metadata_table()
         path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
         if not self.storage.exists(path):
-            self.storage.create(path, BEGUN)
+            self.storage.create(path, begun)
+        elif begun != BEGUN:
+            self.storage.replace(path, begun)
 
-    def commit_compaction(self, instant: str, metadata: CommitMetadata) -> None:
+    def commit_compaction(self, instant: str, metadata: CommitMetadata, begun: bytes | None = None) -> None:
         self._record(instant, Action.COMPACTION, metadata.stats)
-        self.complete(instant, Action.COMPACTION, self.layout.encode_commit(metadata))
+        self.complete(instant, Action.COMPACTION, self.layout.encode_commit(metadata), begun)
         self.forget_markers(instant)
 
 

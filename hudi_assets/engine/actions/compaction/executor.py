@@ -12,7 +12,7 @@ from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.residue import ResidueSpec, residue_path
 from hudi_assets.engine.actions.compaction.tasks import CompactionSpec, Executed, execute_operation
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
-from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, CompactionResult, OperationResult, Plan, State
 from hudi_assets.engine.model.units import EventTimeUnit
@@ -37,6 +37,7 @@ from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
+from hudi_assets.engine.transaction.publish import begun_under
 from hudi_assets.engine.transaction.transaction import transaction
 
 _LOCK_WAIT_S = 30.0
@@ -55,6 +56,7 @@ class CompactionExecutor:
         action = f"executes compaction {instant}"
         with ExitStack() as held:
             executing = held.enter_context(self._alone(action))
+            begun = begun_under(executing.owner)
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with transaction(self.table, action, recovers=False) as tx:
                 state = tx.read()
@@ -74,7 +76,7 @@ class CompactionExecutor:
                 self.table.publisher.check_can_complete()
                 tx.check()
                 switch_off(self.table.storage, (*untrue, *no_room))
-                self._begin(instant)
+                self._begin(instant, begun)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan)
             self._delete_residue_logs(plan)
@@ -87,13 +89,13 @@ class CompactionExecutor:
                 # the version's timeline.
                 tx = held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
             refuse_stragglers(self.table.read(), plan)
-            check_still_ours(self.table.storage, self.table.layout, instant, ())
+            check_still_ours(self.table.storage, self.table.layout, instant, (), begun)
             published: list[str] = []
             publish(self.table.storage, instant, [file for done in executed for file in done.staged], published)
-            check_still_ours(self.table.storage, self.table.layout, instant, published)
+            check_still_ours(self.table.storage, self.table.layout, instant, published, begun)
             executing.check()
             tx.check()
-            self._commit(instant, self._metadata(state, plan, executed), executed)
+            self._commit(instant, self._metadata(state, plan, executed), executed, begun)
         return CompactionResult(
             instant=instant,
             threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
@@ -103,9 +105,7 @@ class CompactionExecutor:
 
     def _alone(self, action: str) -> AbstractContextManager[HeldLock]:
         """The executors' lock."""
-        return table_lock(
-            self.table.storage, EXECUTE, config=self.table.config, wait_s=_LOCK_WAIT_S, action=action
-        )
+        return table_lock(self.table.storage, EXECUTE, config=self.table.config, wait_s=_LOCK_WAIT_S, action=action)
 
     def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
         if self.table.layout.plan_tells_what_remains:
@@ -115,15 +115,17 @@ class CompactionExecutor:
         results = (e.result for e in executed)
         return tuple(replace(r, logs_remaining=left.get((r.partition, r.file_id), 0)) for r in results)
 
-    def _begin(self, instant: str) -> None:
+    def _begin(self, instant: str, begun: bytes) -> None:
         if begun_by_us(self.table.storage, self.table.layout, instant) is False:
             # A dead attempt of another engine, as its owner says.
             self.table.storage.delete(self.table.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT))
-        self.table.publisher.begin_compaction(instant)
+        self.table.publisher.begin_compaction(instant, begun)
 
-    def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed]) -> None:
+    def _commit(self, instant: str, metadata: CommitMetadata, executed: list[Executed], begun: bytes) -> None:
         try:
-            self.table.publisher.commit_compaction(instant, metadata)
+            self.table.publisher.commit_compaction(instant, metadata, begun)
+        except LockLost:
+            raise  # whoever has it now finds what is here
         except Conflict:
             # Another engine executed the plan first: our base files must not stand beside its own.
             state = self.table.read()

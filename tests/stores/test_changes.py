@@ -1,0 +1,206 @@
+"""Tables on S3, changed from here: the same answers as of the same steps on a disk."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from hudi_assets.engine import HudiTable
+from hudi_assets.engine.errors import HudiAssetsError, UnsupportedTable
+from hudi_assets.engine.model import Action
+from hudi_assets.engine.storage import LOCKS, Storage
+from tests.crash.tables import BATCHES, SCHEMA, batch, planned, snapshot, write
+from tests.local_session import LocalSession
+from tests.stores.faults import FAULTS, Proxy, running_proxy
+from tests.stores.minio import BUCKET, Minio
+from tests.tables.steps import at
+
+SETTINGS = {
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+    "hoodie.cleaner.commits.retained": "1",
+    "hudi_assets.query.grace": "0s",
+    "hudi_assets.writers": "stopped",
+}
+
+
+def created(path: str, version: int, options: dict[str, str] | None = None) -> HudiTable:
+    HudiTable.create(
+        path,
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        buckets=2,
+        clock="commit",
+        data_latency="1s",
+        table_version=version,
+        storage_options=options,
+    )
+    return HudiTable.open(path, options, settings=SETTINGS)
+
+
+def new_path() -> str:
+    return f"s3://{BUCKET}/changes/{uuid.uuid4().hex}"
+
+
+def live(table: HudiTable, session: Any) -> list[Any]:
+    """Every kind of change; what it shows after each."""
+    shown: list[Any] = []
+
+    def look() -> None:
+        assert table.validate() == ()
+        stats = table.stats()
+        shown.append((snapshot(table), stats.remaining_log_files, len(table.state().timeline.instants)))
+
+    for first, ts in BATCHES:
+        write(table, session, first, ts)
+    look()
+    plan = planned(table)
+    look()
+    table.unschedule(plan.instant)
+    look()
+    table.execute_compaction(session, planned(table).instant)
+    look()
+    savepoint = table.savepoint()
+    taken_back = write(table, session, 6, 9_500)
+    look()
+    table.rollback(taken_back)
+    look()
+    write(table, session, 6, 9_600)
+    table.delete(session, batch_keys(0), clock_time=at(12_000))
+    table.execute_compaction(session, planned(table, 9_700).instant)
+    look()
+    table.restore(savepoint)
+    look()
+    table.delete_savepoint(savepoint)
+    for step in range(3):
+        write(table, session, step, 10_000 + step)
+        table.execute_compaction(session, planned(table, 10_100 + step).instant)
+    look()
+    table.clean()
+    look()
+    table.archive()
+    look()
+    assert table.recover() == ()
+    return shown
+
+
+def batch_keys(first: int) -> Any:
+    frame = batch(first, 9_900)
+    return type(frame)(frame.table.select(["id", "ts"]))
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_every_kind_of_change(version: int, minio: Minio, session: LocalSession, tmp_path: Path) -> None:
+    path = new_path()
+    table = created(path, version, minio.options)
+    assert live(table, session) == live(created(str(tmp_path / "t"), version), session)
+    assert snapshot(HudiTable.open(path, minio.options)) == snapshot(table)
+    kinds = {instant.action for instant in table.state().timeline.instants}
+    assert {Action.CLEAN, Action.DELTA_COMMIT} <= kinds
+    locks = {file.name for file in storage_of(table).list_files(LOCKS)}
+    assert {"table_lock.json", "hudi_assets_execute.json"} <= locks
+    assert json.loads(storage_of(table).read(f"{LOCKS}/table_lock.json"))["expired"] is True
+
+
+def storage_of(table: HudiTable) -> Storage:
+    return table._table.storage
+
+
+def objects(minio: Minio, path: str) -> dict[str, bytes]:
+    store = minio.arrow()
+    found: Any = store.get_file_info(fs.FileSelector(path.removeprefix("s3://"), recursive=True))
+    names = [file.path for file in found if file.type == fs.FileType.File]
+    return {name: store.open_input_stream(name).read() for name in names}
+
+
+def test_credentials_are_nowhere(
+    minio: Minio, session: LocalSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no file, log, error, plan or pickle; with options, and with those of the environment."""
+    caplog.set_level(logging.DEBUG)
+    for name, value in minio.environment.items():
+        monkeypatch.setenv(name, value)
+    for options in (minio.options, None):
+        path = new_path()
+        table = created(path, 9, options)
+        for first, ts in BATCHES:
+            write(table, session, first, ts)
+        plan = planned(table)
+        said = [pickle.dumps(storage_of(table)), repr(plan).encode(), repr(table).encode(), pickle.dumps(plan)]
+        with pytest.raises(HudiAssetsError) as refused:
+            table.execute_compaction(session, "20200101000000000")
+        said.append(str(refused.value).encode())
+        table.execute_compaction(session, plan.instant)
+        said += [*objects(minio, path).values(), caplog.text.encode()]
+        for one in said:
+            assert minio.secret_access_key.encode() not in one
+            assert minio.access_key_id.encode() not in one
+
+
+def test_version_6_is_refused_by_name(minio: Minio, session: LocalSession, tmp_path: Path) -> None:
+    path = new_path()
+    with pytest.raises(UnsupportedTable, match="table of version 6 in a bucket") as refused:
+        created(path, 6, minio.options)
+    assert "Upgrade it to version 8 or 9" in str(refused.value.hint)
+    assert objects(minio, path) == {}
+
+
+# ---------------------------------------------------------------------------------------- answers that fail to come
+
+
+class _Nth:
+    """Spoils the n-th request of a method from now on."""
+
+    def __init__(self, proxy: Proxy, method: str, n: int, fault: str) -> None:
+        self.asked, inner = 0, proxy.fault_of
+
+        def fault_of(got: str, path: str) -> Any:
+            if got == method and ".locks/" not in path:
+                self.asked += 1
+                if self.asked == n:
+                    return FAULTS[fault]
+            return inner(got, path)
+
+        proxy.fault_of = fault_of  # type: ignore[method-assign]
+
+
+CHANGES: dict[str, Any] = {
+    "write": lambda table, session: write(table, session, 6, 9_500),
+    "compact": lambda table, session: table.execute_compaction(session, planned(table).instant),
+}
+LOST = ["done, and the answer is lost", "500, but done"]
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_lost_answer_is_no_error(change: str, method: str, minio: Minio, session: LocalSession) -> None:
+    """Whichever request it is of: what was asked for is done, once."""
+    with running_proxy(minio.port) as proxy:
+        done, n = False, 0
+        while not done:
+            n += 1
+            path = new_path()
+            table = created(path, 9, minio.options)
+            for first, ts in BATCHES:
+                write(table, session, first, ts)
+            before = snapshot(table)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(proxy, "fault_of", proxy.fault_of)
+                slow = HudiTable.open(path, {**minio.options, "endpoint": proxy.endpoint}, settings=SETTINGS)
+                slow.check_writable()
+                nth = _Nth(proxy, method, n, LOST[n % 2])
+                CHANGES[change](slow, session)
+            done = nth.asked < n
+            rows = snapshot(table)
+            assert rows == before if change == "compact" else len(rows) == len(before) + 2, n
+            assert table.validate() == ()
+            assert table.recover() == (), n
+    assert n > 1 or method != "PUT"
