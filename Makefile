@@ -60,6 +60,8 @@ sql: setup
 # of tests/catalog go to one process together (tests/quick_machine.py).
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
+# Those whose tables may be in a bucket: a crash before each operation, and random lives.
+IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/crash/test_metadata_table.py tests/machine
 SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
@@ -149,7 +151,8 @@ test-live: setup
 # What every store has to do, on disk and on a real MinIO, with faults between it and us; and tables there.
 test-stores: setup
 	@scripts/stores-setup
-	@$(ENV) python -m pytest tests/stores $(ARGS)
+	@$(ENV) python -m pytest -m "not thorough" tests/stores $(ARGS)
+	@TABLES_IN=bucket MACHINE_EXAMPLES=2 $(ENV) python -m pytest -m "not thorough" $(IN_BUCKETS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

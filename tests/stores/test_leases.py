@@ -369,9 +369,9 @@ def test_beside_locked_writers_it_is_hudis_lock_and_no_other(storage: MemoryStor
 @pytest.mark.parametrize("provider", [FILE_SYSTEM, "com.example.OurLockProvider"])
 def test_other_locks_are_refused_by_name(storage: MemoryStorage, provider: str) -> None:
     settings = config(**{WRITERS: "locked", LOCK_PROVIDER: provider})
-    with pytest.raises(UnsupportedTable, match=provider.rpartition(".")[2]) as refused:
-        with write_lock(storage, settings, wait_s=0):
-            pass
+    lock = write_lock(storage, settings, wait_s=0)
+    with pytest.raises(UnsupportedTable, match=provider.rpartition(".")[2]) as refused, lock:
+        pass
     assert STORAGE_BASED in str(refused.value.hint)
     assert not storage.exists(HUDIS_FILE)
 

@@ -171,3 +171,24 @@ def test_a_fork_is_told_and_does_not_wait() -> None:
     done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("a fork of one that has used a store") == 2
     assert done.stdout.endswith("b'x'\n")
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_name_that_was_given_is_not_refused(monkeypatch: pytest.MonkeyPatch, error: BaseError) -> None:
+    store = MemoryStorage()
+    store.replace("staged", b"bytes")
+    copy, left = obstore.copy, [1]
+
+    def losing(*asked: object, **options: object) -> None:
+        copy(*asked, **options)  # type: ignore[arg-type]
+        if left:
+            left.pop()
+            raise error
+
+    monkeypatch.setattr(obstore, "copy", losing)
+    store.publish("staged", "name")
+    assert (store.exists("staged"), store.read("name")) == (False, b"bytes")
+    store.replace("staged", b"other")
+    with pytest.raises(Conflict, match="created this file first"):
+        store.publish("staged", "name")
+    assert store.read("name") == b"bytes"

@@ -1,7 +1,7 @@
 """Which of Hudi's locks the table's writers share, by hoodie.write.lock.provider.
 
-The file-system lock is matched (`lock.HudiLock`), on a store of objects the storage-based one (`lease`). The others are refused by name: sharing a table with a writer whose
-lock nobody else takes would be no lock at all.
+The file-system lock is matched (`lock.HudiLock`), on a store of objects the storage-based one (`lease`). The others
+are refused by name: sharing a table with a writer whose lock nobody else takes would be no lock at all.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def check_layout(storage: Storage, layout: Layout) -> None:
     """Raise `UnsupportedTable` where tables of this version cannot be changed on this store."""
     if layout.makes_links and not storage.capabilities.links:
         raise UnsupportedTable(
-            "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links for the "
-            "log files that a compaction carries over.",
+            "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links for "
+            "the log files that a compaction carries over.",
             where=storage.base,
             hint="Upgrade it to version 8 or 9 with Apache Hudi.",
         )

@@ -61,8 +61,8 @@ BREAKAGES: tuple[Breakage, ...] = (
             (
                 "a write is completed without its lock",
                 "writing/delta_commit.py",
-                "            tx.check()\n            beat.check()\n",
-                "            beat.check()\n",
+                '        tx.check()\n        if self.table.config.writers == "locked":\n',
+                '        if self.table.config.writers == "locked":\n',
             ),
             (
                 "an execution begins without its lock",
@@ -73,8 +73,8 @@ BREAKAGES: tuple[Breakage, ...] = (
             (
                 "an execution is completed without its lock",
                 "compaction/executor.py",
-                "            if shared:\n                tx.check()\n",
-                "",
+                "            executing.check()\n            tx.check()\n",
+                "            executing.check()\n",
             ),
             ("a clean is published without its lock", "cleaning/clean.py", "            tx.check()\n", ""),
             ("instants are archived without the lock", "archiving/archive.py", "            tx.check()\n", ""),

@@ -1,0 +1,151 @@
+"""Breakages of what a table on a store of objects needs: leases, the fence before each change, the probe."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_LEASE = "hudi_assets/engine/transaction/lease.py"
+_OBJECTS = "hudi_assets/engine/storage/objects.py"
+_PROBE = "hudi_assets/engine/storage/probe.py"
+LEASES = ("tests/stores/test_leases.py",)
+PROBES = ("tests/stores/test_probe.py",)
+LATE = ("tests/stores/test_late_commits.py",)
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "the fields of Hudi's lock stand in another order",
+        _LEASE,
+        '{"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}',
+        '{"owner": self.owner, "expired": self.expired, "validUntil": self.valid_until}',
+        LEASES,
+    ),
+    Breakage(
+        "a lease is taken as soon as it ends, whatever the clocks",
+        _LEASE,
+        "now_ms <= self.valid_until + _DRIFT_MS",
+        "now_ms <= self.valid_until",
+        LEASES,
+    ),
+    Breakage("what its holder has released is waited for", _LEASE, "not self.expired and now_ms", "now_ms", LEASES),
+    Breakage(
+        "a lost lease is taken again",
+        _LEASE,
+        "                self._version = None\n                raise self._lost() from None",
+        "                self._put(self._read()[1])",
+        LEASES,
+    ),
+    Breakage("the fence asks once the lease has ended", _LEASE, "self._times.validity_ms / 2", "0", LEASES),
+    Breakage(
+        "a wall's clock that is put back makes a lease longer",
+        _LEASE,
+        "return min(self._valid_until - _now_ms(), self._given_at + self._times.validity_ms - _uptime_ms())",
+        "return self._valid_until - _now_ms()",
+        LEASES,
+    ),
+    Breakage(
+        "a lease is never renewed",
+        _LEASE,
+        "        with storage.fenced(lease.fence), _renewed(",
+        "        with storage.fenced(lease.fence), suppress(",
+        LEASES,
+    ),
+    Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence), ", "", LEASES),
+    Breakage(
+        "a lock's file of no meaning is overwritten",
+        _LEASE,
+        '            raise CorruptTable("The lock\'s file cannot be read.", where=where, hint=hint)\n',
+        '            return cls(True, 0, "")\n',
+        LEASES,
+    ),
+    Breakage(
+        "a file that was made after the lock was lost counts",
+        _OBJECTS,
+        "                self._may_change(path)  # nor says that it has\n",
+        "",
+        LEASES,
+    ),
+    Breakage(
+        "a tree is deleted after the lock was lost",
+        _OBJECTS,
+        "                self._may_change(directory)\n",
+        "",
+        LEASES,
+    ),
+    Breakage(
+        "a stream ends well after the lock was lost",
+        "hudi_assets/engine/storage/object_streams.py",
+        "            if not self._aborted:\n                self._give_up_if_refused()\n",
+        "",
+        LEASES,
+    ),
+    Breakage(
+        "a store is not asked about copies",
+        _PROBE,
+        "lambda: obstore.copy(store, staged, key, overwrite=False)",
+        "lambda: obstore.put(store, key, b'3', mode='create', use_multipart=False)",
+        PROBES,
+    ),
+    Breakage(
+        "a store that overlooks a condition is written",
+        _PROBE,
+        "    raise _ignores(condition, where)\n",
+        "",
+        PROBES,
+    ),
+    Breakage(
+        "the file-system lock is taken on a store",
+        "hudi_assets/engine/transaction/lock_providers.py",
+        "    shared = STORAGE_BASED if on_a_store else FILE_SYSTEM\n",
+        "    shared = FILE_SYSTEM\n",
+        LEASES,
+    ),
+    Breakage(
+        "a commit that arrived too late stays",
+        "hudi_assets/engine/transaction/publish.py",
+        "                self.storage.take_back(path)\n",
+        "                pass\n",
+        LATE,
+    ),
+    Breakage(
+        "a commit that its successor has accepted is taken back",
+        "hudi_assets/engine/transaction/publish.py",
+        "            if self._taken_back(instant, action, path, begun) and self._says(path, content):\n",
+        "            if self._says(path, content):\n",
+        LATE,
+    ),
+    Breakage(
+        "a commit that arrives while it is taken back stays",
+        "hudi_assets/engine/transaction/recover.py",
+        "        publisher.storage.delete(late)\n",
+        "        pass\n",
+        LATE,
+    ),
+    Breakage(
+        "a write that gives signs of life is taken back",
+        "hudi_assets/engine/transaction/recover.py",
+        "        if beats is not None and beats.is_alive(instant.timestamp):\n            continue\n",
+        "",
+        LATE,
+    ),
+    Breakage(
+        "two executions of a plan are taken for one",
+        "hudi_assets/engine/transaction/other_executors.py",
+        "        if said != begun:\n",
+        "        if False:\n",
+        LATE,
+    ),
+    Breakage(
+        "a version 6 table is written into a bucket",
+        "hudi_assets/engine/transaction/open_table.py",
+        "    if layout.makes_links and not storage.capabilities.links:\n",
+        "    if False:\n",
+        LATE,
+    ),
+    Breakage(
+        "a name whose answer was lost is refused",
+        _OBJECTS,
+        "            if not self._is_copy(staged, path):\n",
+        "            if True:\n",
+        ("tests/stores/test_lost_answers.py",),
+    ),
+)
