@@ -61,7 +61,7 @@ sql: setup
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
 # Those whose tables may be in a bucket: a crash before each operation, and random lives.
-IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/crash/test_metadata_table.py tests/machine
+IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
 SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
@@ -152,7 +152,8 @@ test-live: setup
 test-stores: setup
 	@scripts/stores-setup
 	@$(ENV) python -m pytest -m "not thorough" tests/stores $(ARGS)
-	@TABLES_IN=bucket MACHINE_EXAMPLES=2 $(ENV) python -m pytest -m "not thorough" $(IN_BUCKETS)
+# A crash before each operation, and random lives: of tables in buckets that are folders.
+	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(IN_BUCKETS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

@@ -9,12 +9,14 @@ import pytest
 
 from tests.crash import faulty, tables
 from tests.crash.tables import new_table, write_batches
-from tests.stores.folder import IN_BUCKETS, tables_in_buckets
+from tests.in_buckets import IN_BUCKETS
 
 
 @pytest.fixture(autouse=True)
 def _in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     if IN_BUCKETS:
+        from tests.stores.folder import tables_in_buckets
+
         tables_in_buckets(monkeypatch.setattr, faulty, tables)
 
 

@@ -30,9 +30,9 @@ from hudi_assets.engine import Conflict, CorruptTable, HudiTable, InvalidInput, 
 from hudi_assets.engine.model import NothingToDo
 from tests.crash import faulty
 from tests.crash.faulty import Crash, DyingStorage
+from tests.in_buckets import IN_BUCKETS
 from tests.local_session import LocalSession
 from tests.machine.table_under_test import LATENCY_MS, TableUnderTest, Variant, attempt
-from tests.stores.folder import IN_BUCKETS, tables_in_buckets
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "6"))
 STEPS = int(os.environ.get("MACHINE_STEPS", "40"))
@@ -553,6 +553,8 @@ VARIANTS = {
 @pytest.mark.parametrize("name", [name for name, kind in VARIANTS.items() if kind.past_instants or not IN_BUCKETS])
 def test_lives(session: LocalSession, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if IN_BUCKETS:
+        from tests.stores.folder import tables_in_buckets
+
         tables_in_buckets(monkeypatch.setattr, faulty)
     options: dict[str, Any] = {"derandomize": False, "database": None}
     machine = seed(SEED)(life(VARIANTS[name]))

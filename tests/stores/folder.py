@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from obstore import PutMode
     from obstore.store import ObjectStore
 
-IN_BUCKETS = os.environ.get("TABLES_IN") == "bucket"
 _ONE_AT_A_TIME = threading.Lock()
 _LONGER_THAN_A_LEASE_MS = 600_000
 

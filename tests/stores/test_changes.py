@@ -181,7 +181,7 @@ LOST = ["done, and the answer is lost", "500, but done"]
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.thorough)])
 def test_one_lost_answer_is_no_error(every: int, change: str, method: str, minio: Minio, session: LocalSession) -> None:
     """Whichever request it is of (of each `every`-th): what was asked for is done, once."""
     with running_proxy(minio.port) as proxy:

@@ -182,7 +182,7 @@ def completed(table: HudiTable) -> Sequence[str]:
     "where",
     [
         pytest.param("before it begins", marks=pytest.mark.thorough),
-        "before it completes",
+        pytest.param("before it completes", marks=pytest.mark.thorough),
         "in the very request",
     ],
 )

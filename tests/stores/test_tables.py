@@ -98,7 +98,8 @@ def test_a_plan_that_is_tried(pair: Pair) -> None:
 def test_what_would_change_version_6_is_refused(pair: Pair, session: LocalSession) -> None:
     table = pair.in_bucket()
     if not table.state().layout.makes_links:
-        pytest.skip("tests/stores/test_changes.py")
+        table.check_writable()
+        return
     newest = max(i.timestamp for i in table.state().timeline.completed(Action.DELTA_COMMIT))
     before = sorted(file.path for file in pair.minio.arrow().get_file_info(_all_of(pair)) if ".aux" not in file.path)
     for change in (

@@ -45,8 +45,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a lease is never renewed",
         _LEASE,
-        "        with storage.fenced(lease.fence), _renewed(",
-        "        with storage.fenced(lease.fence), suppress(",
+        "                lease.renew()\n            except Conflict as error:",
+        "                pass\n            except Conflict as error:",
         LEASES,
     ),
     Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence), ", "", LEASES),
