@@ -169,7 +169,7 @@ class _Nth:
                     return FAULTS[fault]
             return inner(got, path)
 
-        proxy.fault_of = fault_of  # type: ignore[method-assign]
+        proxy.fault_of = fault_of  # type: ignore[method-assign, assignment]
 
 
 CHANGES: dict[str, Any] = {

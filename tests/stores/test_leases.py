@@ -216,7 +216,7 @@ def test_a_change_that_arrived_late_is_not_acknowledged(storage: MemoryStorage, 
             taken(storage)
         return put(path, *rest)
 
-    storage._put = late  # type: ignore[method-assign]
+    storage._put = late  # type: ignore[method-assign, assignment]
     with held_for(storage, WRITE), pytest.raises(Conflict, match="was taken from this process"):
         storage.create("f", b"")
 
@@ -318,7 +318,7 @@ def lost_answers(storage: MemoryStorage, *, done: bool) -> Iterator[None]:
             raise Unanswered(121, "no answer")
         return put(*asked)
 
-    storage._put = losing  # type: ignore[method-assign]
+    storage._put = losing  # type: ignore[method-assign, assignment]
     yield
     storage._put = put  # type: ignore[method-assign]
 
