@@ -245,7 +245,7 @@ def test_another_engines_holder_is_told_by_its_owner(storage: MemoryStorage, clo
 
 
 def test_a_thread_renews_it(storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LeaseTimes, "of", lambda config: LeaseTimes(60_000, 10))
+    monkeypatch.setattr(LeaseTimes, "of", lambda *_: LeaseTimes(60_000, 10))
     with held_for(storage, WRITE):
         first = storage.read(HUDIS_FILE)
         _until(lambda: storage.read(HUDIS_FILE) != first)
@@ -254,7 +254,7 @@ def test_a_thread_renews_it(storage: MemoryStorage, monkeypatch: pytest.MonkeyPa
 def test_the_thread_goes_on_after_an_error_and_ends_once_the_lock_is_lost(
     storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LeaseTimes, "of", lambda config: LeaseTimes(60_000, 10))
+    monkeypatch.setattr(LeaseTimes, "of", lambda *_: LeaseTimes(60_000, 10))
     replace_if, errors = storage.replace_if, [Unanswered(121, "no answer"), Unanswered(121, "no answer")]
 
     def failing(path: str, data: bytes, version: str) -> str:
@@ -344,7 +344,7 @@ def test_lost_answers(storage: MemoryStorage, done: bool) -> None:
     ],
 )
 def test_its_times_are_hudis_settings(settings: dict[str, str], times: tuple[int, int]) -> None:
-    assert LeaseTimes.of(config(**settings)) == LeaseTimes(*times)
+    assert LeaseTimes.of(config(**settings), "t") == LeaseTimes(*times)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_its_times_are_hudis_settings(settings: dict[str, str], times: tuple[int
 )
 def test_times_that_hudi_refuses_are_refused(settings: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match=r"hoodie\.write\.lock\.storage"):
-        LeaseTimes.of(config(**settings))
+        LeaseTimes.of(config(**settings), "t")
 
 
 @pytest.mark.parametrize("given", [{}, {LOCK_PROVIDER: STORAGE_BASED}])
@@ -382,4 +382,18 @@ def test_a_store_that_is_gone_is_said(storage: MemoryStorage, monkeypatch: pytes
 
     monkeypatch.setattr(storage, "read_with_version", gone)
     with pytest.raises(EnvironmentProblem, match="the store does not answer"), held_for(storage, WRITE):
+        pass
+
+
+def test_a_lock_whose_holder_cannot_be_named_is_released(
+    storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: str, data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt), held_for(storage, WRITE):
+            pass
+    with held_for(storage, WRITE):
         pass

@@ -4,7 +4,7 @@ A table owns one `Storage`. It is picklable, so that Spark's workers reach the s
 files by table-relative paths, and asks `capabilities` where stores differ.
 
 - `interface`: `Storage`, what a store states (`Capabilities`), and `FileInfo`, a file as a listing shows it.
-- `local`: storage on a local path. `named_file`: whatever fails there names its file.
+- `local`: storage on a local path. `named_file`: whatever fails there names its file. `new_stream`: how a new one ends.
 - `probe`: whether a store keeps to conditions on a write.
 - `at_once`: many requests at a time, where a store has to be waited for.
 - `opening`: which storage a path is on.

@@ -33,6 +33,7 @@ _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
 _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 # A store that is gone is told after half a minute, not after the library's three. With the time of one request, two
 # minutes, none outlasts the half of a lease that its sender has left.
 _RETRIES: Final[Any] = {

@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost, machine_problem
+from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import LOCKS, Storage
 from hudi_assets.engine.table.settings.config import TableConfig
 
@@ -35,6 +36,7 @@ RENEWAL: Final = "hoodie.write.lock.storage.heartbeat.poll.secs"
 HUDIS_FILE: Final = f"{LOCKS}/table_lock.json"
 _DRIFT_MS: Final = 500  # how far two machines' clocks may differ, as Hudi has it
 _POLL_S: Final = 0.2
+_MOST: Final = (1 << 31) - 1
 
 
 def has_leases(storage: Storage) -> bool:
@@ -50,13 +52,16 @@ class LeaseTimes:
     renewal_ms: int = 30_000
 
     @classmethod
-    def of(cls, config: TableConfig) -> LeaseTimes:
+    def of(cls, config: TableConfig, where: str) -> LeaseTimes:
         """By Hudi's settings; `InvalidInput` for what Hudi refuses too."""
-        validity, renewal = _seconds(config, VALIDITY, 300), _seconds(config, RENEWAL, 30)
-        if validity < 10 or validity < 10 * renewal:
+        properties = config.properties
+        validity = whole_number(properties, VALIDITY, 300, where=where, least=10, most=_MOST)
+        renewal = whole_number(properties, RENEWAL, 30, where=where, least=1, most=_MOST)
+        if validity < 10 * renewal:
             raise InvalidInput(
                 f"{VALIDITY} is {validity}, {RENEWAL} is {renewal}.",
-                hint="A lease takes 10 seconds at least, and ten times the other. Give every writer the same.",
+                where=where,
+                hint="The first has to be ten times the second at least. Give every writer the same.",
             )
         return cls(1000 * validity, 1000 * renewal)
 
@@ -194,17 +199,23 @@ def leased(storage: Storage, name: str, *, path: str, wait_s: float, action: str
     """Hold a lock of the table by a lease, renewed by a thread; each change of the storage asks it first."""
     lease = Lease(storage, path, times)
     holders = f"{LOCKS}/hudi_assets_{name}_holder.json"
-    try:
+    with _said_by_machine(lease):
         lease.take(wait_s, lambda held: _described(storage, name, holders, held))
-        _name_holder(storage, holders, lease.owner, action)
-    except OSError as error:
-        lease.release()
-        raise machine_problem(error, lease.where) or error from error
     try:
+        with _said_by_machine(lease):
+            _name_holder(storage, holders, lease.owner, action)
         with storage.fenced(lease.fence), _renewed(lease, times):
             yield lease
     finally:
         lease.release()
+
+
+@contextmanager
+def _said_by_machine(lease: Lease) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise machine_problem(error, lease.where) or error from error
 
 
 @contextmanager
@@ -269,10 +280,3 @@ def _now_ms() -> int:
 def _uptime_ms() -> float:
     """Counts on while the process, or the whole machine, is stopped."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) * 1000
-
-
-def _seconds(config: TableConfig, key: str, default: int) -> int:
-    text = (config.properties.get(key) or str(default)).strip()
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) < 1 << 31:
-        raise InvalidInput(f"{key} is {text[:40]!r}.", hint="Give a whole number of seconds from 1 on.")
-    return int(text)

@@ -213,7 +213,7 @@ def table_lock(
         return
     if config.writers == "locked":
         check_lock_provider(config, storage.base, on_a_store=True)
-    path, times = _LEASES[name], LeaseTimes.of(config)
+    path, times = _LEASES[name], LeaseTimes.of(config, storage.base)
     with leased(storage, name, path=path, wait_s=wait_s, action=action, times=times) as lease:
         yield HeldLock(lease=lease)
 
