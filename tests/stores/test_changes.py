@@ -97,7 +97,7 @@ def batch_keys(first: int) -> Any:
     return type(frame)(frame.table.select(["id", "ts"]))
 
 
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", [pytest.param(8, marks=pytest.mark.thorough), 9])
 def test_every_kind_of_change(version: int, minio: Minio, session: LocalSession, tmp_path: Path) -> None:
     path = new_path()
     table = created(path, version, minio.options)
