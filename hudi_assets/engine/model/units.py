@@ -18,7 +18,10 @@ import pyarrow.compute as pc
 from hudi_assets.engine.errors import InvalidInput
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)")
-_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+_MS = {"ms": 1, "s": 1000, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 _1980_S, _2100_S = 315_532_800, 4_102_444_800
 _COMPACT_DATE = 8  # 20240501
 Time = int | str | datetime

@@ -7,6 +7,7 @@ Whoever holds the write lock knows that no writer or planner of ours lives, or t
 from __future__ import annotations
 
 from hudi_assets.engine.model import Action
+from hudi_assets.engine.model.units import DAY_MS
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.table.files.strays import Strays
 from hudi_assets.engine.table.state import TableState
@@ -22,7 +23,7 @@ from hudi_assets.engine.transaction.rollback import finish_rollbacks
 from hudi_assets.engine.transaction.rollback_plan import is_ours
 
 _LOCK_WAIT_S = 60.0
-_SCRATCH_MS = 86_400_000  # a file is written in less than a day
+_SCRATCH_MS = DAY_MS  # a file is written in less than a day
 
 
 def recover_dead_work(table: OpenTable, state: TableState, *, spare: str = "") -> tuple[str, ...]:

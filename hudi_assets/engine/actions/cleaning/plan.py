@@ -17,12 +17,11 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, FileSlice, Instant, NothingToDo
 from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
 from hudi_assets.engine.model.settings import whole_number
-from hudi_assets.engine.model.units import duration
+from hudi_assets.engine.model.units import HOUR_MS, duration
 from hudi_assets.engine.table.files.needed import Inventory, SliceKey, deletable, links_into
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ago
 
 POLICY: Final = "hoodie.cleaner.policy"
-_HOUR_MS: Final = 3_600_000
 _UNFINISHED: Final = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
@@ -68,7 +67,7 @@ def earliest_to_retain(timeline: Timeline, keep: Retention, now_ms: int, timezon
     if keep.policy is CleaningPolicy.KEEP_LATEST_COMMITS:
         chosen = completed[-keep.retained] if len(completed) > keep.retained else None
     elif keep.policy is CleaningPolicy.KEEP_LATEST_BY_HOURS:
-        since = instant_ago(now_ms, keep.retained * _HOUR_MS, timezone)
+        since = instant_ago(now_ms, keep.retained * HOUR_MS, timezone)
         chosen = next((i for i in completed if i.timestamp >= since), None)
     else:
         return None

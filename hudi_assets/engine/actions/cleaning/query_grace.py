@@ -18,14 +18,12 @@ from hudi_assets.engine.actions.cleaning.plan import RETAINED, Retention, retent
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Instant, QueryTime
 from hudi_assets.engine.model.cleans import CleaningPolicy
-from hudi_assets.engine.model.units import duration, parse_latency
+from hudi_assets.engine.model.units import HOUR_MS, MINUTE_MS, duration, parse_latency
 from hudi_assets.engine.table.settings.config import QUERY_GRACE, QUERY_GRACE_LEAST
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms
 
-DEFAULT_GRACE_MS: Final = 3_600_000
+DEFAULT_GRACE_MS: Final = HOUR_MS
 _AUTOMATIC: Final = "hoodie.clean.automatic"
-_HOUR_MS: Final = 3_600_000
-_MINUTE_MS: Final = 60_000
 
 
 def query_grace_ms(properties: Mapping[str, str], where: str, *, back_dated: bool) -> int:
@@ -77,7 +75,7 @@ def query_time(
         f"To leave it {duration(max(grace, least))}, on every writer and here: {left.cure}"
     )
     return QueryTime(
-        minutes=round(left.ms / _MINUTE_MS, 2),
+        minutes=round(left.ms / MINUTE_MS, 2),
         words=f"{words}.",
         short=left.ms < grace,
         refused=left.ms < least,
@@ -112,9 +110,9 @@ def _left(keep: Retention, timeline: Timeline, cut: str, grace_ms: int, now_ms: 
     if writes is None:
         return None
     age = max(0, now_ms - instant_ms(cut, timezone))
-    by_hours = CleaningPolicy.KEEP_LATEST_BY_HOURS, ceil((age + grace_ms) / _HOUR_MS)
+    by_hours = CleaningPolicy.KEEP_LATEST_BY_HOURS, ceil((age + grace_ms) / HOUR_MS)
     if keep.policy is CleaningPolicy.KEEP_LATEST_BY_HOURS:
-        ms = max(writes.ms, keep.retained * _HOUR_MS - age)
+        ms = max(writes.ms, keep.retained * HOUR_MS - age)
         return _Left(ms, f"the plan's instant lies {_about(age)} back", keep, *by_hours)
     if keep.policy is CleaningPolicy.KEEP_LATEST_COMMITS:
         since = sum(1 for i in timeline.instants if i.action in (*WRITES, Action.COMPACTION) and i.timestamp > cut)
@@ -164,6 +162,6 @@ def _counted(number: int, what: str) -> str:
 
 def _about(ms: int) -> str:
     """A duration in whole minutes, or below one in seconds."""
-    if ms < _MINUTE_MS:
+    if ms < MINUTE_MS:
         return duration(ms if ms < 1_000 else round(ms, -3))
-    return duration(round(ms / _MINUTE_MS) * _MINUTE_MS)
+    return duration(round(ms / MINUTE_MS) * MINUTE_MS)
