@@ -9,5 +9,6 @@ A table stands in a catalog in one of two ways.
 What is published is in `publication`; how Spark keeps a view, in `spark_types`, `queries` and `views`. `hive` speaks a
 Hive metastore's own protocol, by `thrift_values`; `spark_sql` publishes through a Spark session, for catalogs that no
 other way leads to. `follow` keeps the published state true at a sensor's tick. `metastore` is the one that runs in the
-home directory where nobody names another. `places` says which is meant, by settings and environment.
+home directory where nobody names another. `places` says which is meant, by settings and environment. `same_table` tells
+whether two locations are one table's.
 """

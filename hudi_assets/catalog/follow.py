@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hudi_assets.catalog.places import Found, Note, Place, forget, is_same_table, note_only_view, notes_of
+from hudi_assets.catalog.places import Found, Note, Place, forget, note_only_view, notes_of
 from hudi_assets.catalog.publication import VIEW_DIGEST, Current, what_differs
 from hudi_assets.catalog.publishing import Form
+from hudi_assets.catalog.same_table import is_same_folder
 from hudi_assets.engine import (
     Conflict,
     EnvironmentProblem,
@@ -61,7 +62,7 @@ def follow(
     """
     try:
         found = None if place.was_never_used else find(place)
-        if found is None or not is_same_table(found.path, table.path):
+        if found is None or not is_same_folder(found.path, table.path):
             return NOT_PUBLISHED
         names_files = place.names.form is Form.VIEWS
         why = what_differs(found.properties, seen, files=names_files, step_ms=step_ms)
@@ -159,7 +160,7 @@ def _found(note: Note, table: HudiTable) -> Found | None:
     found = note.place.found()
     if found is None:
         return None
-    same = is_same_table(found.path, table.path)
+    same = is_same_folder(found.path, table.path)
     if same is None:
         raise EnvironmentProblem(
             f"It is the view of a table at {found.path}, and here is no such folder: that may be this table.",

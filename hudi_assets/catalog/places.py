@@ -246,19 +246,6 @@ def _note_views(table: HudiTable, file: str, noted: Callable[[list[str] | None],
             storage.replace(file, json.dumps({**said, NOTED_DIGESTS: now}, sort_keys=True).encode())
 
 
-def is_same_table(published: str, path: str) -> bool | None:
-    """Whether two paths are one table's: a link and a mount are other words for the same folder.
-
-    None where the published one is not here: another machine may have the table there.
-    """
-    if published == path:
-        return True
-    try:
-        return os.path.samefile(published, path)
-    except OSError:
-        return None
-
-
 def _note(table: HudiTable, place: Place, address: str | None) -> None:
     """A table that this process may not write into keeps no note: nobody protects its views from a clean.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,11 +16,11 @@ from hudi_assets.catalog import hive, views
 from hudi_assets.catalog.hive import Connection, Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
 from hudi_assets.catalog.queries import escaped, read_optimized_text
+from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.thrift_values import texts
 from hudi_assets.engine import NAMES_FILES, Conflict, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ATTEMPTS = 5
 
 
@@ -126,20 +125,8 @@ def refuse_other_synced(where: str, *, is_view: bool, place: str | None, path: s
         raise InvalidInput("This is a view, no synced table.", where=where, hint=hint)
     if place is None:
         raise InvalidInput("This table does not say where it lies.", where=where, hint=hint)
-    if not same_place(place, path):
+    if not is_same_location(place, path):
         raise InvalidInput(f"This is the table at {place}, not the one at {path}.", where=where, hint=hint)
-
-
-def same_place(one: str, other: str) -> bool:
-    """Are these the same local folder? A location may have `file:` before it, a slash after it, or links in it."""
-    return _folder(one) == _folder(other)
-
-
-def _folder(location: str) -> str:
-    """As Hadoop writes a path: nothing in it is escaped. Another scheme than `file` stays, so it is never local."""
-    if _SCHEME.match(location) and not location.startswith("file:"):
-        return location
-    return os.path.realpath("/" + location.removeprefix("file:").lstrip("/"))
 
 
 def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
@@ -155,7 +142,7 @@ def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entr
             hint=f"{hint}. Where Hudi's Hive sync made it, say so: --synced (catalog: synced).",
         )
     other = found.parameters.get(PATH)
-    if other is None or not same_place(other, path):
+    if other is None or not is_same_location(other, path):
         whose = f"the table {other}" if other else "somebody else"
         raise InvalidInput(f"This is a view of {whose}.", where=where, hint=f"{hint}, or drop it.")
     return found
@@ -168,7 +155,7 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     if found is None:
         return None
     place = views.read_by(found)
-    if place is None or not same_place(place, path):
+    if place is None or not is_same_location(place, path):
         raise not_our_source(f"{names.database}.{name}")
     return found
 

@@ -17,9 +17,9 @@ from hudi_assets.catalog.publishing import (
     no_synced_table,
     not_our_source,
     refuse_other_synced,
-    same_place,
 )
 from hudi_assets.catalog.queries import escaped, read_optimized_text
+from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.engine import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _refuse_others_view(spark: SparkSession, names: Names, view: str, path: str)
     if not spark.catalog.tableExists(_name(names, view)):
         return
     other = _view_of(spark, names, view)
-    if other is None or not same_place(other, path):
+    if other is None or not is_same_location(other, path):
         raise InvalidInput(
             f"This is a view of the table {other}." if other else "Something else has this name.",
             where=f"{names.database}.{view}",
@@ -88,7 +88,7 @@ def _refuse_others_source(spark: SparkSession, names: Names, path: str) -> None:
     name = names.rt + SOURCE
     if spark.catalog.tableExists(_name(names, name)):
         place = _read_by(spark, names)
-        if place is None or not same_place(place, path):
+        if place is None or not is_same_location(place, path):
             raise not_our_source(f"{names.database}.{name}")
 
 

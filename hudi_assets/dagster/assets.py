@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 PARTITION_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 # Kinds of findings (engine.validate) on which nothing may be compacted.
 _DAMAGE = frozenset({"missing_file", "short_file", "phantom_slice", "missing_link", "link_differs"})
-_HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000
 # The assets that keep a table in order.
 MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
 
@@ -154,7 +154,7 @@ def partitions_of(source: BatchSource) -> TimeWindowPartitionsDefinition:
     The windows must be whole hours that divide a day, without gaps. Raises ValueError otherwise.
     """
     first, last = source.batches[0], source.batches[-1]
-    hours, rest = divmod(first.end_ms - first.start_ms, _HOUR_MS)
+    hours, rest = divmod(first.end_ms - first.start_ms, HOUR_MS)
     if rest or not hours or 24 % hours:
         raise ValueError(
             f"source: the batch {first.id} is a window of {duration(first.end_ms - first.start_ms)}; "

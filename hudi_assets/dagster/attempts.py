@@ -11,11 +11,12 @@ from typing import Final
 
 from dagster import AssetKey, DagsterInstance, DagsterRun, DagsterRunStatus, RunRecord, RunsFilter
 
+from hudi_assets.dagster.assets import HOUR_MS
+
 # The state of the table that a run was asked for: `table:kind:…`.
 STATE_TAG: Final = "hudi_assets/state"
 COMPACT: Final = "compact"
 QUICK_ATTEMPTS: Final = 3
-HOUR_MS: Final = 3_600_000
 # Enough to find the last three of a kind among runs of the other kinds.
 _LATEST_RUNS: Final = 25
 _ENDED: Final = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]

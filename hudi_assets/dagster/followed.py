@@ -14,7 +14,7 @@ from hudi_assets.catalog.publication import Current
 from hudi_assets.dagster import report
 from hudi_assets.dagster.assets import TableAssets
 from hudi_assets.dagster.known import Known, OneTable
-from hudi_assets.dagster.looks import Seen
+from hudi_assets.dagster.looks import TickLook
 from hudi_assets.dagster.told import told_metadata
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def follow_look(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: 
 _untold: dict[AssetKey, list[tuple[Mapping[str, str], dict[str, Any]]]] = {}
 
 
-def report_publication(known: Known, table: TableAssets, seen: Seen, followed: Followed) -> None:
+def report_publication(known: Known, table: TableAssets, seen: TickLook, followed: Followed) -> None:
     """What was published, as an event of `freshness`: what comes late is told by what readers were told."""
     if followed.properties is None:
         return

@@ -12,7 +12,7 @@ from dagster import AssetCheckResult
 from hudi_assets.dagster.assets import TableAssets
 from hudi_assets.dagster.checks import find_late, late_result
 from hudi_assets.dagster.known import OneTable
-from hudi_assets.dagster.looks import Seen
+from hudi_assets.dagster.looks import TickLook
 from hudi_assets.dagster.told import promised_before
 from hudi_assets.engine import HudiAssetsError, LogBar, iso
 
@@ -45,7 +45,7 @@ _remembered: dict[str, _Remembered] = {}
 
 
 def late_by_look(
-    context: OneTable, table: TableAssets, hudi: "HudiTable", seen: Seen, now: int
+    context: OneTable, table: TableAssets, hudi: "HudiTable", seen: TickLook, now: int
 ) -> AssetCheckResult | None:
     """The check's result; None where nothing was promised, or where it could not be told this time."""
     stats, promise = seen.stats, seen.stats.freshness

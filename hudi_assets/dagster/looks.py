@@ -21,7 +21,7 @@ from dagster import (
 )
 
 from hudi_assets.dagster import report
-from hudi_assets.dagster.assets import TableAssets
+from hudi_assets.dagster.assets import HOUR_MS, TableAssets
 from hudi_assets.dagster.checks import (
     FRESHNESS_WITHIN_SLO,
     NO_LATE_RECORDS,
@@ -37,13 +37,12 @@ from hudi_assets.engine import Freshness, HudiAssetsError, Look, iso
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable, Stats
 
-HOUR_MS: Final = 3_600_000
 # By this tag Dagster tells whether what stands downstream has seen the newest version.
 _DATA_VERSION_TAG: Final = "dagster/data_version"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TickLook:
     """What one tick saw. `look` is None, and `problem` says why, where what is due cannot be told.
 
     What is published can be compared all the same, so the view's digest is here too.
@@ -65,14 +64,14 @@ class Seen:
         return next(iter(self.stats.pending), None)
 
 
-def see(hudi: "HudiTable") -> Seen:
+def see(hudi: "HudiTable") -> TickLook:
     """One look at the table; its numbers alone where nothing can be planned. Raises what keeps even those away."""
     try:
         look = hudi.look()
     except HudiAssetsError as problem:
         stats = hudi.stats()
-        return Seen(stats, stats.freshness.computed_at, None, hudi.view_digest(), problem)
-    return Seen(look.stats, look.now_ms, look, look.view_digest)
+        return TickLook(stats, stats.freshness.computed_at, None, hudi.view_digest(), problem)
+    return TickLook(look.stats, look.now_ms, look, look.view_digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Reported:
 
 
 def observations(
-    table: TableAssets, seen: Seen, last: Reported, wall_ms: int, *, says: Mapping[str, str], before_run: bool
+    table: TableAssets, seen: TickLook, last: Reported, wall_ms: int, *, says: Mapping[str, str], before_run: bool
 ) -> tuple[list[AssetObservation], Reported]:
     """What is to be observed now, and what has been reported then.
 
@@ -123,7 +122,7 @@ def observations(
     return found, Reported(wall_ms, seen.now_ms, seen.stats.freshness.freshness, state, commit, commit_at)
 
 
-def _observed_version(table: TableAssets, seen: Seen) -> AssetObservation:
+def _observed_version(table: TableAssets, seen: TickLook) -> AssetObservation:
     version = seen.stats.last_commit or "none"
     return AssetObservation(
         table.key("mor_table"),
@@ -132,20 +131,20 @@ def _observed_version(table: TableAssets, seen: Seen) -> AssetObservation:
     )
 
 
-def _state(seen: Seen, says: Mapping[str, str]) -> str:
+def _state(seen: TickLook, says: Mapping[str, str]) -> str:
     """What a reader is told of at once when it changes. Numbers that move with every commit are not in it."""
     promise = seen.stats.freshness
     problem = str(seen.problem) if seen.problem else None
     return dumps([promise.instant, promise.reason, seen.pending, problem, sorted(says.items())])
 
 
-def _is_news(seen: Seen, last: Reported, state: str) -> bool:
+def _is_news(seen: TickLook, last: Reported, state: str) -> bool:
     freshness = seen.stats.freshness.freshness
     fell_back = freshness is not None and last.freshness is not None and freshness < last.freshness
     return fell_back or state != last.state
 
 
-def _is_time(table: TableAssets, seen: Seen, last: Reported, wall_ms: int) -> bool:
+def _is_time(table: TableAssets, seen: TickLook, last: Reported, wall_ms: int) -> bool:
     every_ms = table.report_every_ms
     return is_due(table, last.at, wall_ms, every_ms) or is_due(table, last.clock, seen.now_ms, every_ms)
 
@@ -167,7 +166,7 @@ def is_due(table: TableAssets, then_ms: int, now_ms: int, every_ms: int) -> bool
 def results(
     table: TableAssets,
     hudi: "HudiTable",
-    seen: Seen,
+    seen: TickLook,
     says: Mapping[str, str],
     refused: HudiAssetsError | None = None,
 ) -> dict[str, AssetCheckResult]:
@@ -237,11 +236,11 @@ def _evaluation(key: AssetCheckKey, result: AssetCheckResult, severity: AssetChe
         severity=severity,
         description=result.description,
         metadata=result.metadata,
-        blocking=name_blocks(key.name),
+        blocking=is_blocking(key.name),
     )
 
 
-def name_blocks(check: str) -> bool:
+def is_blocking(check: str) -> bool:
     """Whether a run that finds it stops whoever reads the read-optimized view."""
     return check == NO_PRE_THRESHOLD_LOGS
 
@@ -265,7 +264,7 @@ def report_refusal(
     known: Known,
     table: TableAssets,
     path: str,
-    seen: Seen,
+    seen: TickLook,
     checks: Iterable[AssetCheckEvaluation],
     wall_ms: int,
     says: Mapping[str, str],

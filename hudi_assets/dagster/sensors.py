@@ -33,7 +33,7 @@ from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.late import late_by_look
 from hudi_assets.dagster.looks import (
     Reported,
-    Seen,
+    TickLook,
     evaluations,
     in_words,
     observations,
@@ -285,7 +285,7 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
     )
 
 
-def _follow(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: Seen, says: dict[str, str]) -> bool:
+def _follow(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: TickLook, says: dict[str, str]) -> bool:
     """Whether the catalog says now what is true. What is wrong with a catalog keeps no compaction from being asked for.
 
     What was published is reported at once: a tick that takes too long loses its events, and readers were told.
@@ -336,7 +336,7 @@ def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
 def _request(
     context: OneTable,
     table: TableAssets,
-    seen: Seen,
+    seen: TickLook,
     decision: Compact | PublishFreshness | Recover,
     now: int,
 ) -> tuple[RunRequest | None, dict[str, str]]:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_assets.dagster import looks
-from hudi_assets.dagster.attempts import HOUR_MS, QUICK_ATTEMPTS, Attempt, pause
+from hudi_assets.dagster.assets import HOUR_MS
+from hudi_assets.dagster.attempts import QUICK_ATTEMPTS, Attempt, pause
 from hudi_assets.dagster.checks import published_freshness
 from tests.dagster.conftest import Platform
 from tests.dagster.ticking import Sensor

@@ -19,8 +19,9 @@ from hudi_assets.catalog import hive, spark_sql, views
 from hudi_assets.catalog import thrift_values as wire
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.publication import PATH, PUBLICATION
-from hudi_assets.catalog.publishing import Form, Names, publish, same_place
+from hudi_assets.catalog.publishing import Form, Names, publish
 from hudi_assets.catalog.queries import read_optimized_query
+from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.engine import Conflict, EnvironmentProblem, Freshness, InvalidInput, Publication
 
 _NAMES = Names("default", "t_ro", "t_rt")
@@ -214,9 +215,9 @@ def test_a_place_may_be_written_in_several_ways(tmp_path: Path) -> None:
     table.mkdir()
     (tmp_path / "link").symlink_to(table)
     for said in (f"file:{table}", f"file://{table}", f"{table}/", f"file:{tmp_path}/link"):
-        assert same_place(said, str(table))
+        assert is_same_location(said, str(table))
     for said in (f"hdfs:{table}", f"{table}2", str(tmp_path / "a b:")):
-        assert not same_place(said, str(table))
+        assert not is_same_location(said, str(table))
 
 
 def test_a_hive_sync_while_the_table_is_read_is_not_undone(metastore: _Metastore) -> None:

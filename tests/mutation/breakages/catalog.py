@@ -86,7 +86,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a link to a table is another table",
-        "hudi_assets/catalog/places.py",
+        "hudi_assets/catalog/same_table.py",
         "        return os.path.samefile(published, path)\n",
         "        return os.path.isfile(published)\n",
         NOTES,
@@ -131,7 +131,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a table of somebody else becomes the source of our snapshot view",
         "hudi_assets/catalog/publishing.py",
-        "    if place is None or not same_place(place, path):\n        raise not_our_source",
+        "    if place is None or not is_same_location(place, path):\n        raise not_our_source",
         "    if place == path + '.':\n        raise not_our_source",
         PUBLISHING,
     ),
@@ -173,7 +173,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a promise is published into the synced tables of another table",
         "hudi_assets/catalog/publishing.py",
-        "    if not same_place(place, path):\n",
+        "    if not is_same_location(place, path):\n",
         "    if not place:\n",
         PUBLISHING,
     ),
