@@ -7,6 +7,8 @@ commit. While the plan is pending every query reads both slices; executed, the p
 Where slices are cut by completion times no row is lost, but a plan's instant has to lie below the requested time of
 every write that it leaves out: a writer takes its instant some moments before its file is on the timeline, so one may
 turn up below a plan that was published meanwhile. Ties would flip, and as of its instant its rows would be missing.
+One that was also completed below the plan's instant, as clocks that differ or are put back have it, would be in no view
+(`table.files.hidden`): so a plan of any engine's is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import LogFile, Operation, Plan
+from hudi_assets.engine.table.files.hidden import about_to_be_hidden
 from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.state import TableState
 
@@ -23,6 +26,7 @@ def refuse_stragglers(state: TableState, plan: Plan) -> None:
     """Raise `Conflict`, naming the log file, where executing the plan would change an answer. Nothing is changed."""
     if state.layout.back_dates_plans:
         _refuse_earlier(state, plan)
+        _refuse_hidden(state, plan)
     if state.layout.loses_late_log_files:
         _refuse_landed(state, plan)
 
@@ -69,6 +73,17 @@ def _refuse_earlier(state: TableState, plan: Plan) -> None:
                         where=f"{state.storage.base}: {log.path}",
                         hint=f"Unschedule {plan.instant} and plan again.",
                     )
+
+
+def _refuse_hidden(state: TableState, plan: Plan) -> None:
+    """A log file that stands in the slice, below any plan's instant, and is not in the plan: no view would show it."""
+    for log in about_to_be_hidden(state, plan):
+        raise Conflict(
+            f"A log file of {log.delta_commit.timestamp}, completed before the plan's instant, is not in the plan: "
+            "executing it would hide its rows.",
+            where=f"{state.storage.base}: {log.path}",
+            hint=f"Unschedule {plan.instant} and plan again.",
+        )
 
 
 def _unplanned(state: TableState, op: Operation) -> Iterator[LogFile]:

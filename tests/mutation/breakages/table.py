@@ -22,6 +22,7 @@ ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 TICKS = ("tests/dagster/test_looks.py",)
 NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
+HIDDEN = ("tests/unit/test_hidden_rows.py",)
 ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
 
 
@@ -99,8 +100,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "savepointed slices are cleaned",
         f"{_ENGINE}/table/files/needed.py",
-        "saved = [s for s in slices if inventory.savepointed.intersection(slice_files(s))]",
-        "saved: list[FileSlice] = []",
+        "wanted = inventory.savepointed | inventory.hidden",
+        "wanted = inventory.hidden",
         CLEAN,
     ),
     Breakage(
@@ -404,5 +405,54 @@ BREAKAGES: tuple[Breakage, ...] = (
         ", in_table(self.storage.base):\n",
         ":\n",
         ERRORS,
+    ),
+    Breakage(
+        "log files that a compaction merged count as hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        "if stat.path not in merged]",
+        "]",
+        HIDDEN,
+    ),
+    Breakage(
+        "a log file is called hidden though a base file between was cleaned",
+        f"{_ENGINE}/table/files/hidden.py",
+        "if source is not None and source <= completion else",
+        "if source is not None else",
+        HIDDEN,
+    ),
+    Breakage(
+        "overwritten rows are missed",
+        f"{_ENGINE}/table/files/hidden.py",
+        " and not _is_overwritten(state, key):",
+        ":",
+        HIDDEN,
+    ),
+    Breakage(
+        "a log file that is in the view is called hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        "if one.path not in shown)",
+        ")",
+        HIDDEN,
+    ),
+    Breakage(
+        "a plan of another engine that hides rows is executed",
+        f"{_ENGINE}/transaction/late_log_files.py",
+        "        _refuse_hidden(state, plan)\n",
+        "",
+        HIDDEN,
+    ),
+    Breakage(
+        "Apache Hudi is asked to execute a plan that hides rows",
+        f"{_ENGINE}/actions/compaction/hudi_executor.py",
+        "                refuse_stragglers(state, plan)\n",
+        "",
+        HIDDEN,
+    ),
+    Breakage(
+        "a clean takes the last copy of hidden rows",
+        f"{_ENGINE}/table/files/needed.py",
+        "wanted = inventory.savepointed | inventory.hidden",
+        "wanted = inventory.savepointed",
+        HIDDEN,
     ),
 )

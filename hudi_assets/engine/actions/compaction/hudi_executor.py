@@ -22,6 +22,7 @@ from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.timeline.zone import offset_text, zone_of
+from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from hudi_assets.engine.transaction.lock import EXECUTE, table_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.transaction import transaction
@@ -106,6 +107,7 @@ class HudiExecutor:
                 state = tx.read()
                 plan = _pending(state, instant, where)
                 check_hudi_executes(self.table.config, self.table.layout, plan, where)
+                refuse_stragglers(state, plan)
             self._run(spark, instant)
             return self._result(plan, time.monotonic() - started)
 

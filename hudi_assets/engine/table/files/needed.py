@@ -19,6 +19,7 @@ class Inventory:
     `groups` has every file group, also replaced ones and the slice that a pending compaction opens;
     `strays` are base files of a slice besides the one that its commit names; `replaced` gives a group's
     replacecommit; `compacting` the base instant of the slice that a pending (log) compaction reads;
+    `hidden` log files whose rows are nowhere else, and in no view;
     `links` the target of each symbolic link, of whatever slice, visible or not. `completions`: when the instant that
     opens a slice, or replaces a group, was completed; None where it is not. What is not in it was at its own time.
     """
@@ -29,6 +30,7 @@ class Inventory:
     replaced: Mapping[GroupKey, str] = field(default_factory=dict)
     compacting: Mapping[GroupKey, str] = field(default_factory=dict)
     savepointed: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
     links: Mapping[str, str] = field(default_factory=dict)
     completions: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -40,13 +42,14 @@ class Inventory:
 
 def protected_files(inventory: Inventory) -> frozenset[str]:
     """Files that no clean may take: the newest slice and base file of each group, savepoints, what a
-    pending compaction reads, and what its links lead to (its plan names that)."""
+    pending compaction reads, what its links lead to (its plan names that), and the last copy of rows in no view."""
     kept: set[str] = set()
+    wanted = inventory.savepointed | inventory.hidden
     for key, slices in inventory.groups.items():
         reads = inventory.compacting.get(key)
         compacting = [s for s in slices if reads is not None and s.base_instant >= reads]
         kept.update(inventory.links.get(path, path) for s in compacting for path in slice_files(s))
-        saved = [s for s in slices if inventory.savepointed.intersection(slice_files(s))]
+        saved = [s for s in slices if wanted.intersection(slice_files(s))]
         newest = [] if key in inventory.replaced else [*slices[-1:], *[s for s in slices if s.base_file][-1:]]
         kept.update(path for s in (*compacting, *saved, *newest) for path in slice_files(s))
     return frozenset(kept)

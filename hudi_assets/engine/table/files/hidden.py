@@ -1,0 +1,241 @@
+"""Log files that lie behind a base file and are in no view, though their delta commit is completed.
+
+Where slices are cut by completion times, a log file belongs to the slice that had begun when its commit was completed.
+A compaction that takes that slice without it opens the next one: then the log file's rows are in no view, nor in the
+base file. So it goes where a clock is put back, where those of two hosts differ, and where a plan was made from an
+older look. What is told here is told by timeline and plans alone, whatever the cause: no clock, no file's age. Where
+they do not tell, nothing is said.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan
+from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.files.missing import parse_file
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.commit_metadata import WriteStat
+from hudi_assets.engine.timeline.instants import WRITES
+
+_CLUSTER = "CLUSTER"
+
+
+class Where(Enum):
+    """Where a log file's rows are: in the newest slice, merged into a base file, in no view; or nothing tells."""
+
+    IN_VIEW = auto()
+    MERGED = auto()
+    HIDDEN = auto()
+    UNKNOWN = auto()
+
+
+def where_is(completion: str, bases: Sequence[str], made_of: Callable[[str], str | None], *, listed: bool) -> Where:
+    """Where the rows of a log file are whose delta commit was completed at `completion`. Instants compare as text.
+
+    Args:
+        bases: The instants of its group's completed base files, ascending.
+        made_of: A base instant → the base instant of the slice that it replaced: "" where there was no base file
+            before, None where nothing tells.
+        listed: Whether a completed compaction's plan takes the log file or carries it over.
+    """
+    if listed:
+        return Where.MERGED
+    place = bisect_right(bases, completion)
+    if place == len(bases):
+        return Where.IN_VIEW
+    source = made_of(bases[place])
+    # Where the slice that was replaced began later, a base file between the two was cleaned: that one may hold it.
+    return Where.HIDDEN if source is not None and source <= completion else Where.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A log file, as its delta commit lists it, that lies `behind` a base file of that instant.
+
+    `gone`: the file was cleaned. `taken_by`: a pending compaction whose plan lists it all the same.
+    """
+
+    stat: WriteStat
+    delta_commit: Instant
+    behind: Instant
+    gone: bool = False
+    taken_by: str | None = None
+
+    @property
+    def path(self) -> str:
+        return self.stat.path
+
+    @property
+    def group(self) -> GroupKey:
+        return self.stat.partition, self.stat.file_id
+
+    @property
+    def completion(self) -> str:
+        """When its delta commit was completed."""
+        return _completion(self.delta_commit)
+
+
+def hidden_logs(state: TableState) -> tuple[Hidden, ...]:
+    """The log files of completed delta commits that are in no view, by delta commit; of those on the active timeline.
+
+    None where slices are cut by names.
+    """
+    return state.derive(_hidden_logs) if state.layout.cuts_by_completion else ()
+
+
+def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
+    """The log files that a pending compaction would leave in no view, were it executed."""
+    if not state.layout.cuts_by_completion:
+        return ()
+    opens = next((i for i in state.timeline.pending_compactions if i.timestamp == plan.instant), None)
+    merged = _merged(state)
+    if opens is None or merged is None:
+        return ()
+    ops = {(op.partition, op.file_id): op for op in plan.operations}
+    taken = merged | frozenset(_read_by(plan))
+    found = []
+    for instant, stat in _log_stats(state, plan.instant):
+        op = ops.get((stat.partition, stat.file_id))
+        if op is None or stat.path in taken:
+            continue
+        replaced = _replaced_by(op)
+        if replaced is not None and replaced <= _completion(instant) and _is_own(state, instant, stat):
+            found.append(Hidden(stat, instant, opens, gone=stat.path not in state.sizes))
+    return tuple(found)
+
+
+def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
+    newest = _newest_base(state)
+    merged = _merged(state) if newest else None
+    if newest is None or merged is None:
+        return ()
+    unlisted = [(i, stat) for i, stat in _log_stats(state, newest) if stat.path not in merged]
+    if not unlisted:  # so it is on most tables, and nothing else is looked into there
+        return ()
+    groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
+    bases = _Bases(state, groups)
+    found = []
+    for instant, stat in unlisted:
+        key = (stat.partition, stat.file_id)
+        behind = bases.hiding(key, _completion(instant))
+        if behind is not None and _is_own(state, instant, stat) and not _is_overwritten(state, key):
+            gone = stat.path not in state.sizes
+            found.append(Hidden(stat, instant, behind, gone, _taken_by(state, stat.path)))
+    # One that was completed below its own request may have opened the newest slice, above the base file.
+    shown = {log.path for log in state.remaining_logs} if found else ()
+    return tuple(one for one in found if one.path not in shown)
+
+
+def _newest_base(state: TableState) -> str | None:
+    """The newest completed write that wrote a base file: what was completed later is behind none."""
+    for instant in reversed(state.timeline.completed(*WRITES)):
+        if any(stat.log_version is None for stat in state.commit(instant).stats):
+            return instant.timestamp
+    return None
+
+
+def _log_stats(state: TableState, before: str) -> Iterator[tuple[Instant, WriteStat]]:
+    """The log files of delta commits that were completed before an instant."""
+    for instant in state.timeline.completed(Action.DELTA_COMMIT):
+        if _completion(instant) < before:
+            for stat in state.commit(instant).stats:
+                if stat.log_version is not None:
+                    yield instant, stat
+
+
+def _is_own(state: TableState, instant: Instant, stat: WriteStat) -> bool:
+    """True for a file that is named by its own delta commit.
+
+    Not so what version 6 left, and what a clustering of buckets writes beside: those are named by another instant.
+    """
+    log = parse_file(state, stat.path)
+    return isinstance(log, LogFile) and log.base_instant == instant.timestamp
+
+
+def _merged(state: TableState) -> frozenset[str] | None:
+    """The log files that plans of completed compactions take or carry over; None where one cannot be read."""
+    try:
+        plans = [state.plan(i.timestamp) for i in state.timeline.completed(Action.COMMIT)]
+    except CorruptTable:
+        return None
+    return frozenset(path for plan in plans if plan is not None for path in _read_by(plan))
+
+
+def _read_by(plan: Plan) -> Iterator[str]:
+    for op in plan.operations:
+        yield from op.log_files
+        for carried in op.carried_over:
+            yield carried.made_from
+            yield carried.link
+
+
+def _replaced_by(op: Operation) -> str | None:
+    """The base instant of the slice that an operation replaces; "" where it has no base file; None: not to be told."""
+    if op.carried_over:
+        return None
+    return op.base_instant if op.base_file else ""
+
+
+def _taken_by(state: TableState, path: str) -> str | None:
+    plans = (plan for plan in state.pending_plans for op in plan.operations if path in op.log_files)
+    return next((plan.instant for plan in plans), None)
+
+
+def _is_overwritten(state: TableState, key: GroupKey) -> bool:
+    """True where a replacecommit meant the group's rows to go: an overwrite or a delete, not a clustering."""
+    replaced = state.replaced.get(key)
+    return replaced is not None and any(
+        instant.timestamp == replaced and state.commit(instant).operation.upper() != _CLUSTER
+        for instant in state.timeline.completed(Action.REPLACE_COMMIT)
+    )
+
+
+def _completion(instant: Instant) -> str:
+    return instant.completion or instant.timestamp
+
+
+class _Bases:
+    """The completed base files of some groups, and what each was made of."""
+
+    def __init__(self, state: TableState, groups: set[GroupKey]) -> None:
+        self._state = state
+        self._by: dict[GroupKey, dict[str, tuple[Instant, WriteStat] | None]] = {}
+        for partition in {partition for partition, _ in groups}:
+            for file in state.data_files.get(partition, ()):
+                key = (partition, file.file_id)
+                if isinstance(file, BaseFile) and key in groups and state.timeline.is_committed(file.instant):
+                    self._by.setdefault(key, {})[file.instant] = None
+        for instant in state.timeline.completed(*WRITES):
+            for stat in state.commit(instant).stats:
+                key = (stat.partition, stat.file_id)
+                if stat.log_version is None and stat.path and key in groups:
+                    self._by.setdefault(key, {})[instant.timestamp] = (instant, stat)
+
+    def hiding(self, key: GroupKey, completion: str) -> Instant | None:
+        """The write whose base file hides an unlisted log file; None where none does, or nothing tells."""
+        by = self._by.get(key, {})
+        starts = sorted(by)
+        if where_is(completion, starts, lambda base: self._made_of(key, by[base]), listed=False) is not Where.HIDDEN:
+            return None
+        known = by[starts[bisect_right(starts, completion)]]
+        return None if known is None else known[0]
+
+    def _made_of(self, key: GroupKey, known: tuple[Instant, WriteStat] | None) -> str | None:
+        if known is None:
+            return None
+        instant, stat = known
+        if instant.action is not Action.COMMIT:
+            # Whoever inserts or clusters reads the base file alone.
+            is_first = instant.action is Action.REPLACE_COMMIT or not stat.prev_commit.isdigit()
+            return "" if is_first else stat.prev_commit
+        op = self._operations(instant).get(key)
+        return None if op is None else _replaced_by(op)
+
+    def _operations(self, compaction: Instant) -> Mapping[GroupKey, Operation]:
+        plan = self._state.plan(compaction.timestamp)
+        return {(op.partition, op.file_id): op for op in plan.operations} if plan is not None else {}
