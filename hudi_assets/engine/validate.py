@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +11,14 @@ from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.table.files.cleaned import read_cleans, read_pending_cleans, read_savepoints
+from hudi_assets.engine.table.files.hidden import Hidden, about_to_be_hidden, hidden_logs
 from hudi_assets.engine.table.files.metadata_check import differences
 from hudi_assets.engine.table.files.missing import RESTORE_HINT, broken_words, missing_files
 from hudi_assets.engine.table.files.orphans import Orphans, instant_of, same_bytes
 from hudi_assets.engine.table.files.strays import Strays
 from hudi_assets.engine.table.metadata.own_timeline import ROOT
+from hudi_assets.engine.table.settings.config import WRITERS
+from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.table.slices.listing import PARTITION_FILE
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import FOLDER as STAGED
@@ -56,6 +59,7 @@ class Validator:
             *self._zone(),
             *self._unfinished(),
             *self._plans(),
+            *self._hidden(),
             *self._orphans(),
             *self._passed(),
             *self._strays(),
@@ -88,7 +92,8 @@ class Validator:
         if state.zone_problem is not None:
             yield Finding("time_zone", folder, state.zone_problem.what, state.zone_problem.hint or "")
         for ahead in state.ahead_of_time:
-            yield Finding("instant_ahead", self._path(ahead.instant), str(ahead), ahead.way_out)
+            way_out = ahead.way_out(appends_to_planned_slice=state.layout.appends_to_planned_slice)
+            yield Finding("instant_ahead", self._path(ahead.instant), str(ahead), way_out)
 
     def _timeline_files(self) -> Iterator[Finding]:
         state = self.state
@@ -199,6 +204,44 @@ class Validator:
             return True
         return same_bytes(self.state.storage, link, target)
 
+    # -- rows behind a base file ------------------------------------------------------------------
+
+    def _hidden(self) -> Iterator[Finding]:
+        for (commit, behind), logs in _by_commit(hidden_logs(self.state)).items():
+            below = f"{behind.action} {behind.timestamp}, whose base files do not hold them"
+            if behind.action is Action.COMMIT:
+                below = f"compaction {behind.timestamp}, whose plan does not list them"
+            what = f"{_files(logs)} in no view: completed at {logs[0].completion}, below {below}."
+            if gone := sum(log.gone for log in logs):
+                what += f" {gone} of them {'was' if gone == 1 else 'were'} cleaned."
+            yield Finding("hidden_rows", self._path(commit), what, self._brings_back(commit, behind, logs))
+        for plan in self.state.pending_plans:
+            hint = f"Unschedule {plan.instant} before it is executed, and plan again."
+            if not plan.is_ours:
+                hint += f" It is another engine's: stop that and state {WRITERS}=stopped first."
+            for (commit, _), logs in _by_commit(about_to_be_hidden(self.state, plan)).items():
+                what = f"{_files(logs)} in no view once compaction {plan.instant} is executed, which leaves them out."
+                yield Finding("rows_to_be_hidden", self._path(commit), what, hint)
+
+    def _brings_back(self, commit: Instant, behind: Instant, logs: list[Hidden]) -> str:
+        """What brings the rows back into view."""
+        hint = "Stop the writers' cleaner."
+        again = f"rite the rows of {commit.timestamp} once more, then state {WRITTEN_AGAIN}={commit.timestamp}."
+        if taken_by := next((log.taken_by for log in logs if log.taken_by is not None), None):
+            return f"{hint} Compaction {taken_by} takes them: execute it before a clean."
+        if any(log.gone for log in logs) or not self._may_be_rolled_back(behind):
+            return f"{hint} W{again}"
+        return f"{hint} Roll {behind.timestamp} back and compact again. Where that is refused, w{again}"
+
+    def _may_be_rolled_back(self, compaction: Instant) -> bool:
+        """As far as a look tells: it is the newest of its kind, and what it read is there."""
+        plan = self.state.plan(compaction.timestamp) if compaction.action is Action.COMMIT else None
+        newest = self.state.timeline.completed(Action.COMMIT, Action.REPLACE_COMMIT)[-1]
+        if plan is None or newest != compaction:
+            return False
+        read = (path for op in plan.operations for path in (op.base_file, *op.log_files))
+        return all(path in self.state.sizes for path in read if path)
+
     # -- files ------------------------------------------------------------------------------------
 
     def _orphans(self) -> Iterator[Finding]:
@@ -259,6 +302,21 @@ class Validator:
             ):
                 continue
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")
+
+
+def _by_commit(logs: Iterable[Hidden]) -> dict[tuple[Instant, Instant], list[Hidden]]:
+    """By delta commit, and by the base file that they lie behind."""
+    found: dict[tuple[Instant, Instant], list[Hidden]] = {}
+    for log in logs:
+        found.setdefault((log.delta_commit, log.behind), []).append(log)
+    return found
+
+
+def _files(logs: list[Hidden]) -> str:
+    groups = len({log.group for log in logs})
+    files = "1 log file" if len(logs) == 1 else f"{len(logs)} log files"
+    where = "1 file group" if groups == 1 else f"{groups} file groups"
+    return f"{files} in {where} ({logs[0].path}) {'is' if len(logs) == 1 else 'are'}"
 
 
 def validate(state: TableState, now_ms: Callable[[], int]) -> tuple[Finding, ...]:

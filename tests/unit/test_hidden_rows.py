@@ -11,10 +11,13 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction import executor
 from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
-from hudi_assets.engine.errors import Conflict
-from hudi_assets.engine.model import NothingToDo
+from hudi_assets.engine.errors import Conflict, InvalidInput
+from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_logs, where_is
+from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+from hudi_assets.engine.timeline.compaction_plan import encode_plan
+from hudi_assets.engine.timeline.writers_zone.damage import Ahead
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from tests.local_session import LocalSession
 from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
@@ -222,3 +225,82 @@ def test_a_clean_keeps_the_last_copy(table: Table, three: list[str], hidden: str
     assert not isinstance(cleaned, NothingToDo)
     assert lost.exists()
     assert table.only(f".*_{three[0]}.log.*").exists()  # a slice goes whole or stays whole
+
+
+# ------------------------------------------------------------------------------- what is told, and the ways out
+
+
+def findings(table: Table, **settings: str) -> dict[str, tuple[str, str, str]]:
+    return {one.kind: (one.path, one.what, one.hint) for one in table.open(**settings).validate()}
+
+
+def test_validate_tells_what_is_hidden(table: Table, three: list[str], hidden: str) -> None:
+    told = findings(table)
+    assert told.keys() == {"hidden_rows"}
+    path, what, hint = told["hidden_rows"]
+    lost, done = table.only(f".*_{three[2]}.log.*"), table.only(f".hoodie/timeline/{three[2]}_*.deltacommit")
+    assert path == f".hoodie/timeline/{done.name}"
+    assert f"1 log file in 1 file group ({lost.name}) is in no view" in what
+    assert f"below compaction {hidden}, whose plan does not list them." in what
+    assert f"Roll {hidden} back and compact again" in hint
+    assert f"{WRITTEN_AGAIN}={three[2]}" in hint
+    lost.unlink()
+    _, what, hint = findings(table)["hidden_rows"]
+    assert "1 of them was cleaned" in what
+    assert "back" not in hint
+
+
+def test_validate_tells_what_a_plan_would_hide(table: Table, three: list[str], above: str) -> None:
+    told = findings(table)
+    assert told.keys() == {"rows_to_be_hidden"}
+    _, what, hint = told["rows_to_be_hidden"]
+    assert f"once compaction {above} is executed" in what
+    assert hint == f"Unschedule {above} before it is executed, and plan again."
+    table.open().unschedule(above)
+    assert findings(table) == {}
+
+
+def test_a_later_compaction_is_not_to_be_rolled_back(table: Table, three: list[str], hidden: str) -> None:
+    """What it stands on has a later one on top."""
+    table.put(4, 9_500)
+    table.compact(9_500)
+    _, _, hint = findings(table)["hidden_rows"]
+    assert f"Write the rows of {three[2]} once more" in hint
+    assert "Roll" not in hint
+
+
+def test_a_rollback_of_the_compaction_brings_the_rows_back(table: Table, three: list[str], hidden: str) -> None:
+    table.put(4, 9_500)
+    table.open().rollback(hidden)
+    assert set(table.rows()) == {1, 2, 3, 4}
+    assert findings(table) == {}
+    table.compact(9_500)
+    assert table.in_base_files() == {1, 2, 3, 4}
+    assert findings(table) == {}
+
+
+def test_rows_written_again_are_stated(table: Table, three: list[str], hidden: str) -> None:
+    table.put(3, 9_000)
+    assert findings(table).keys() == {"hidden_rows"}
+    assert findings(table, **{WRITTEN_AGAIN: f" {three[2]}, {three[0]}"}) == {}
+    with pytest.raises(InvalidInput, match="'soon', which is no instant"):
+        table.open(**{WRITTEN_AGAIN: f"{three[2]},soon"})
+
+
+def test_a_plan_that_takes_them_all_the_same(table: Table, three: list[str], hidden: str) -> None:
+    """As Hudi's planner may (apache/hudi#19290): once it is executed, the rows are in the base file."""
+    table.put(4, 9_500)
+    plan = table.plan(9_500)
+    state = table.open().state()
+    (op,) = plan.operations
+    taken = replace(op, log_files=(*op.log_files, table.only(f".*_{three[2]}.log.*").name))
+    body = encode_plan(replace(plan, operations=(taken,)))
+    state.storage.replace(state.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED), body)
+    _, _, hint = findings(table)["hidden_rows"]
+    assert f"Compaction {plan.instant} takes them: execute it before a clean." in hint
+
+
+@pytest.mark.parametrize(("appends", "said"), [(True, "Do not roll it back"), (False, "roll 2 back")])
+def test_an_instant_ahead_is_rolled_back_where_log_files_are_their_own(appends: bool, said: str) -> None:
+    ahead = Ahead(Instant("2", Action.COMMIT, State.COMPLETED, "2.commit"), 1, 0, ("1",))
+    assert said in ahead.way_out(appends_to_planned_slice=appends)

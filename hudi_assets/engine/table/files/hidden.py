@@ -18,6 +18,7 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.files.missing import parse_file
+from hudi_assets.engine.table.settings.written_again import written_again
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
@@ -83,7 +84,7 @@ class Hidden:
 def hidden_logs(state: TableState) -> tuple[Hidden, ...]:
     """The log files of completed delta commits that are in no view, by delta commit; of those on the active timeline.
 
-    None where slices are cut by names.
+    Not those of which the owner says that their rows were written again. None where slices are cut by names.
     """
     return state.derive(_hidden_logs) if state.layout.cuts_by_completion else ()
 
@@ -110,11 +111,13 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
 
 
 def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
+    stated = written_again(state.config.properties, state.storage.base)
     newest = _newest_base(state)
     merged = _merged(state) if newest else None
     if newest is None or merged is None:
         return ()
-    unlisted = [(i, stat) for i, stat in _log_stats(state, newest) if stat.path not in merged]
+    below = ((i, stat) for i, stat in _log_stats(state, newest) if i.timestamp not in stated)
+    unlisted = [(i, stat) for i, stat in below if stat.path not in merged]
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
         return ()
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}

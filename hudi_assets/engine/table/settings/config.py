@@ -37,6 +37,7 @@ from hudi_assets.engine.table.settings.merging import (
 )
 from hudi_assets.engine.table.settings.parquet import ParquetSettings, parse_parquet_settings
 from hudi_assets.engine.table.settings.stated import HASH_FIELD, check_stated, in_known_names
+from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN, written_again
 from hudi_assets.engine.timeline.writers_zone.evidence import SavedBy, saved_by
 from hudi_assets.engine.timeline.zone import LOCAL, UTC, zone_of
 
@@ -77,11 +78,11 @@ _MAKES_THE_TABLE: Final = frozenset(
 )
 # Beside those two: what the promise of a table rests on.
 _SAYS_HOW_TO_READ: Final = frozenset(
-    {EVENT_TIME_FIELD, EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, DELETES_EVENT_TIME}
+    {EVENT_TIME_FIELD, EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, DELETES_EVENT_TIME, WRITTEN_AGAIN}
 )
-_OWN_SETTINGS: Final = frozenset(
-    {EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT}
-    | {QUERY_GRACE, QUERY_GRACE_LEAST, METADATA_SWITCH_OFF, DELETES_EVENT_TIME, MERGE_RULES, TIMELINE_ZONE}
+_OWN_SETTINGS: Final = (_SAYS_HOW_TO_READ - {EVENT_TIME_FIELD}).union(
+    (CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT, QUERY_GRACE, QUERY_GRACE_LEAST),
+    (METADATA_SWITCH_OFF, MERGE_RULES, TIMELINE_ZONE),
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
@@ -99,13 +100,12 @@ _CHOICES: Final = {
 class TableConfig:
     """What hoodie.properties says, with the caller's settings laid over it.
 
-    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or
-    where it is learned from the commits (`data_latency_auto`), at `latency_quantile` of the records.
-    `created_here`: this project made the table (its clock is stated).
-    `writers` says how other engines' writers behave on a version 6 table ("locked", "stopped"; None:
-    nothing stated, so nothing is planned). `buckets_given`: the bucket count is the caller's word only.
-    `timezone` is that of the instants: UTC, LOCAL or an IANA name (`timeline/zone.py`). `saved_by`: what Hudi's writer
-    of hoodie.properties said of its own clock.
+    `data_latency_ms` is the time from an event to its commit, in ms; None when the owner stated none, or where it is
+    learned from the commits (`data_latency_auto`), at `latency_quantile` of the records. `created_here`: this project
+    made the table (its clock is stated). `writers` says how other engines' writers behave on a version 6 table
+    ("locked", "stopped"; None: nothing stated, so nothing is planned). `buckets_given`: the bucket count is the
+    caller's word only. `timezone` is that of the instants: UTC, LOCAL or an IANA name (`timeline/zone.py`). `saved_by`:
+    what Hudi's writer of hoodie.properties said of its own clock.
     """
 
     name: str
@@ -279,6 +279,7 @@ def check_own_settings(properties: Mapping[str, str], where: str) -> None:
             raise InvalidInput(
                 f"There is no setting {key}.", where=where, hint=f"There are: {', '.join(sorted(_OWN_SETTINGS))}."
             )
+    written_again(properties, where)
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")

@@ -41,12 +41,17 @@ class Ahead:
             what += " …" if len(self.hidden) > 3 else "."
         return what
 
-    @property
-    def way_out(self) -> str:
-        """What can be done for the table."""
+    def way_out(self, *, appends_to_planned_slice: bool) -> str:
+        """What can be done for the table: it depends on where its layout puts what is written after a plan."""
         passed = f"{utc_text(self.passed_ms)}, when the writers' clock has passed it"
         if self.instant.action is Action.DELTA_COMMIT:
             return f"Let nobody write or compact before {passed}."
+        if self.hidden and not appends_to_planned_slice:
+            # Their log files are their own: without the compaction they are in the newest slice again.
+            return (
+                "Stop the writers' cleaner and compaction; "
+                f"from {passed}, roll {self.instant.timestamp} back, and compact again."
+            )
         if self.hidden:
             # Hudi may have put them into the compaction's own slices: a rollback would take them along.
             return (
