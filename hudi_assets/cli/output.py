@@ -134,6 +134,7 @@ def _freshness_json(promise: Freshness) -> dict[str, Any]:
         "min_event_time": iso(promise.min_event_time),
         "computed_at": iso(promise.computed_at),
         "bounds": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.bounds],
+        "hidden": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.hidden],
         "event_time_unit": _unit_json(promise.unit),
     }
 
@@ -159,6 +160,7 @@ def freshness_facts(promise: Freshness) -> dict[str, str]:
         "threshold": (iso(promise.threshold) or "none") + since,
         "oldest remaining event": iso(promise.min_event_time) or "none",
         **({"bounded by commits": "; ".join(bound.words for bound in promise.bounds)} if promise.bounds else {}),
+        **({"in no view": "; ".join(rows.words for rows in promise.hidden)} if promise.hidden else {}),
         "computed at": iso(promise.computed_at) or "",
         **_unit_facts(promise.unit),
     }

@@ -99,6 +99,8 @@ def promise_metadata(promise: Freshness, now: int) -> Metadata:
     }
     if promise.bounds:
         found["bounded_by_commits"] = "; ".join(bound.words for bound in promise.bounds)
+    if promise.hidden:
+        found["rows_in_no_view"] = "; ".join(rows.words for rows in promise.hidden)
     if promise.unit is not None and promise.unit.evidence is not None:
         found["event_time_unit"] = f"{promise.unit.unit}, inferred: {promise.unit.evidence}"
     if promise.freshness is None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
 from hudi_assets.engine.event_time.freshness import compute_freshness
+from hudi_assets.engine.event_time.hidden_times import hidden_files, hidden_rows
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
@@ -27,6 +28,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
     """What the read-optimized view promises; `latency` instead of the table's own data latency."""
     latency_ms = data_latency_ms(state, latency)
     summaries = bounded_summaries(state, latency)
+    hidden, untold = hidden_rows(state, summaries, latency_ms)
     missing = next((f"{one.path}: {one.what}" for one in missing_files(state)), None)
     return compute_freshness(
         state.remaining_logs,
@@ -36,10 +38,11 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         data_latency_ms=latency_ms,
         last_threshold=TableTimes(state).last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
-        missing=missing or _unknown_times(state, summaries),
+        missing=missing or _unknown_times(state, summaries) or untold,
         column=state.config.event_time_field,
         bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
         unit=column_unit(state),
+        hidden=hidden,
     )
 
 
@@ -48,7 +51,7 @@ def _unknown_times(state: TableState, summaries: Mapping[str, LogSummary]) -> st
 
     The oldest unfinished one bounds the watermark, a commit the records in it that have no event time.
     """
-    undated = (summaries[log.path] for log in state.remaining_logs)
+    undated = (summaries[log.path] for log in (*state.remaining_logs, *hidden_files(state)))
     rests = bool(state.timeline.inflight_writes) or any(
         s.min_event_time is None and not s.holds_nothing for s in undated
     )

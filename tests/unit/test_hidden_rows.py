@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from hudi_assets.cli.output import freshness_facts
+from hudi_assets.dagster.report import promise_metadata
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction import executor
 from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.errors import Conflict, InvalidInput
-from hudi_assets.engine.model import Action, Instant, NothingToDo, State
+from hudi_assets.engine.model import Action, HiddenRows, Instant, NothingToDo, State
 from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_logs, where_is
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import encode_plan
+from hudi_assets.engine.timeline.instants import instant_ms
 from hudi_assets.engine.timeline.writers_zone.damage import Ahead
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from tests.local_session import LocalSession
@@ -304,3 +307,74 @@ def test_a_plan_that_takes_them_all_the_same(table: Table, three: list[str], hid
 def test_an_instant_ahead_is_rolled_back_where_log_files_are_their_own(appends: bool, said: str) -> None:
     ahead = Ahead(Instant("2", Action.COMMIT, State.COMPLETED, "2.commit"), 1, 0, ("1",))
     assert said in ahead.way_out(appends_to_planned_slice=appends)
+
+
+# ------------------------------------------------------------------------------- the promise
+
+
+def test_the_promise_stops_below_hidden_rows(table: Table, three: list[str], hidden: str) -> None:
+    promise = table.open().freshness()
+    assert (promise.freshness, promise.reason, promise.min_event_time) == (8_999, None, None)
+    assert promise.watermark is not None
+    assert promise.watermark > 9_000
+    (rows,) = promise.hidden
+    assert rows == HiddenRows(three[2], hidden, 1, 9_000)
+    assert rows.words.endswith(f"{three[2]} is in no view, behind {hidden}: from 1970-01-01T00:00:09Z on")
+    assert freshness_facts(promise)["in no view"] == promise_metadata(promise, 0)["rows_in_no_view"] == rows.words
+    assert table.open().past_freshness()[-1].after == 8_999
+
+
+def test_what_remains_below_them_stops_it_too(table: Table, three: list[str], hidden: str) -> None:
+    table.put(5, 8_000)
+    promise = table.open().freshness()
+    assert (promise.freshness, promise.min_event_time) == (7_999, 8_000)
+
+
+def test_a_cleaned_one_counts_by_its_commit(table: Table, three: list[str], hidden: str) -> None:
+    table.only(f".*_{three[2]}.log.*").unlink()
+    assert table.open().freshness().freshness == 8_999
+
+
+def test_another_engines_cleaned_one_is_bounded_by_the_latency(table: Table, three: list[str], hidden: str) -> None:
+    """Its commit states no event times; its records came at most a data latency after they happened."""
+    of_another_engine(table, three[2])
+    lost = table.only(f".*_{three[2]}.log.*")
+    assert table.open().freshness().freshness == 8_999  # the file itself tells
+    lost.unlink()
+    table.clock.ms += 60_000
+    promise = table.open().freshness()
+    assert promise.freshness == instant_ms(three[2], "UTC") - 1_000 - 1
+    without = table.open(**{"hudi_assets.data.latency": ""}).freshness()
+    assert without.freshness is None
+    assert f"{lost.name} are unknown: it is in no view and was cleaned; state {WRITTEN_AGAIN}={three[2]}" in str(
+        without.reason
+    )
+
+
+def of_another_engine(table: Table, instant: str) -> None:
+    state = table.open().state()
+    done = next(i for i in state.timeline.instants if i.timestamp == instant)
+    commit = state.commit(done)
+    extra = {key: value for key, value in commit.extra.items() if not key.startswith("hudi_assets.")}
+    (table.timeline / done.file_name).write_bytes(state.layout.encode_commit(replace(commit, extra=extra)))
+    (table.path / ".hoodie/.aux/hudi_assets/memory.json").unlink(missing_ok=True)
+
+
+def test_the_promise_goes_on_once_they_are_back(table: Table, three: list[str], hidden: str) -> None:
+    table.open().rollback(hidden)
+    promise = table.open().freshness()
+    assert (promise.freshness, promise.hidden) == (999, ())
+    table.compact(9_000)
+    promise = table.open().freshness()
+    assert promise.freshness == promise.watermark
+
+
+def test_the_promise_goes_on_once_they_are_written_again(table: Table, three: list[str], hidden: str) -> None:
+    again = {WRITTEN_AGAIN: three[2]}
+    table.put(3, 9_000)
+    promise = table.open(**again).freshness()
+    assert (promise.freshness, promise.min_event_time, promise.hidden) == (8_999, 9_000, ())
+    table.compact(9_000)
+    assert table.open().freshness().freshness == 8_999
+    promise = table.open(**again).freshness()
+    assert promise.freshness == promise.watermark

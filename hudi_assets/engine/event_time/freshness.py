@@ -4,14 +4,15 @@ F = min(watermark, m − 1 ms). The watermark is min(now, request time of the ol
 − data latency: everything up to it is committed, if the latency holds. m is the minimum event time over
 every log file that no completed compaction has merged. So F follows from the table as it stands: it
 survives other engines' compactions, moves on when nothing remains, and falls back when a late record
-arrives below it. For records without event time a bound by their commit stands (`commit_bound`).
+arrives below it. Rows that a completed commit wrote and no view shows stop it as remaining ones do.
+For records without event time a bound by their commit stands (`commit_bound`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_assets.engine.model import CommitBound, Freshness, LogFile
+from hudi_assets.engine.model import CommitBound, Freshness, HiddenRows, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.log_summary import Summaries
 from hudi_assets.engine.table.settings.config import NAME_A_COLUMN, STATE_A_LATENCY
@@ -30,24 +31,27 @@ def compute_freshness(
     column: str | None = None,
     bounds: tuple[CommitBound, ...] = (),
     unit: ColumnUnit | None = None,
+    hidden: tuple[HiddenRows, ...] = (),
 ) -> Freshness:
     """The table's freshness now. All times epoch ms.
 
     Without a data latency the watermark is the last event-time compaction's threshold, unless
     `no_latency_reason` says why a latency that should be there is missing. `missing` names a file of the
     table that is gone: what it held is in no view. `column` is the event-time column, `unit` its unit, for the reader.
+    `hidden`: rows in no view; where the event times of some are unknown, `missing` says why.
     """
     instant, threshold = last_threshold or (None, None)
     mark = watermark(now_ms, oldest_unfinished_ms, data_latency_ms)
     if mark is None and no_latency_reason is None:
         mark = threshold
-    lowest, reason = _lowest(logs, summaries, data_latency_ms)
+    lowest, reason = lowest_of(logs, summaries, data_latency_ms)
     reason = missing or reason
     if reason is None and mark is None:
         reason = no_latency_reason or f"{no_threshold_reason(column)}; no data latency is set: {STATE_A_LATENCY}"
     freshness = None
     if reason is None and mark is not None:
-        freshness = mark if lowest is None else min(mark, lowest - 1)
+        lows = (lowest, *(rows.min_event_time for rows in hidden))
+        freshness = min([mark, *(low - 1 for low in lows if low is not None)])
     return Freshness(
         freshness=freshness,
         reason=reason,
@@ -58,6 +62,7 @@ def compute_freshness(
         computed_at=now_ms,
         bounds=bounds,
         unit=unit,
+        hidden=hidden,
     )
 
 
@@ -81,10 +86,10 @@ def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: in
     return known - data_latency_ms
 
 
-def _lowest(
+def lowest_of(
     logs: Iterable[LogFile], summaries: Summaries, data_latency_ms: int | None
 ) -> tuple[int | None, str | None]:
-    """(minimum event time, None), or (None, why it is unknown)."""
+    """Of some log files (minimum event time, None), or (None, why it is unknown)."""
     lowest: int | None = None
     for log in logs:
         summary = summaries[log.path]

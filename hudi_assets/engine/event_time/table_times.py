@@ -14,11 +14,13 @@ from typing import Final
 
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
+from hudi_assets.engine.event_time.hidden_times import hidden_files, of_a_gone_file
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit, Source
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
+from hudi_assets.engine.table.files.hidden import hidden_logs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.log_files.summaries import scan_summary
 from hudi_assets.engine.table.state import TableState
@@ -72,12 +74,12 @@ class TableTimes:
 
     @property
     def scanned(self) -> Mapping[str, ScannedLog]:
-        """What every remaining log file says by itself: the cache, else a scan."""
+        """What every remaining or hidden log file that is there says by itself: the cache, else a scan."""
         return self.state.derive(_scanned)
 
     @property
     def ranges(self) -> Mapping[str, LogSummary]:
-        """What is known of each remaining log file, by path: write stats, else the cache, else the file itself."""
+        """What is known of each remaining or hidden log file, by path: write stats, the cache, else the file itself."""
         return self.state.derive(_ranges)
 
     @property
@@ -110,7 +112,8 @@ def _doubt(state: TableState) -> ColumnUnit | None:
 
 
 def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
-    return scan(state, state.remaining_logs)
+    hidden = (log for log, one in hidden_files(state).items() if not one.gone)
+    return scan(state, (*state.remaining_logs, *hidden))
 
 
 # -- log files --------------------------------------------------------------------------------
@@ -123,7 +126,8 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
         times.remember(newest=_NEVER_ARCHIVED)
     found: dict[str, LogSummary] = {}
     missing = []
-    for log in state.remaining_logs:
+    hidden = hidden_files(state)
+    for log in (*state.remaining_logs, *hidden):
         stat = stats.get(log.path) or stats.get(log.original)
         # A file that grew since (HDFS-like appends) is not what its stat says.
         if (
@@ -132,7 +136,10 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
             or (low := stat.min_event_time) is None
             or (high := stat.max_event_time) is None
         ):
-            missing.append(log)
+            if log in hidden and hidden[log].gone:
+                found[log.path] = of_a_gone_file(hidden[log])
+            else:
+                missing.append(log)
         else:
             found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
     if missing:
@@ -183,10 +190,11 @@ def _own_stats(times: TableTimes) -> Mapping[str, WriteStat]:
     """Write stats of commits of ours: only those have event times of a known unit and meaning."""
     state = times.state
     bases = [s.base_instant for s in state.view.latest if s.log_files]
-    if not bases:
+    behind = [hidden.delta_commit.timestamp for hidden in hidden_logs(state)]
+    if not bases and not behind:
         return {}
     stats = _remembered_stats(times)
-    oldest = min(bases)
+    oldest = min([*bases, *behind])
     for instant in state.timeline.completed(*WRITES):
         if instant.timestamp >= oldest:
             commit = state.commit(instant)

@@ -126,6 +126,27 @@ class CommitBound:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenRows:
+    """Log files of a delta commit whose rows are in no view: they lie behind the base files of the instant `behind`.
+
+    `min_event_time` (epoch ms) is their smallest, or what bounds it; None where it is unknown, or they hold no record.
+    """
+
+    delta_commit: str
+    behind: str
+    log_files: int
+    min_event_time: int | None
+
+    @property
+    def words(self) -> str:
+        """E.g. `1 log file of delta commit 2026… is in no view, behind 2026…: from 2026-01-01T10:00:00Z on`."""
+        files = "1 log file" if self.log_files == 1 else f"{self.log_files} log files"
+        since = "event times unknown" if self.min_event_time is None else f"from {iso(self.min_event_time)} on"
+        verb = "is" if self.log_files == 1 else "are"
+        return f"{files} of delta commit {self.delta_commit} {verb} in no view, behind {self.behind}: {since}"
+
+
+@dataclass(frozen=True, slots=True)
 class Freshness:
     """The promise: the read-optimized view holds every ingested record with event time ≤ `freshness`.
 
@@ -133,6 +154,7 @@ class Freshness:
     `watermark`: everything up to it is taken to be committed. `min_event_time`: the smallest in a remaining log file.
     `threshold` and `instant` are those of the last completed event-time compaction.
     `bounds`: for which log files a bound by their commits stands in place of event times that they do not have.
+    `hidden`: rows in no view, below which the promise stops though no log file with them remains.
     `unit`: how the event-time column counts, and what says so; None where there is no such column.
     All times epoch ms; `computed_at` is the clock's time of the computation.
     """
@@ -146,6 +168,7 @@ class Freshness:
     computed_at: int
     bounds: tuple[CommitBound, ...] = ()
     unit: ColumnUnit | None = None
+    hidden: tuple[HiddenRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

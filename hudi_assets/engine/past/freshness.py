@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.freshness import watermark
+from hudi_assets.engine.event_time.hidden_times import hidden_files
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, Instant, PastFreshness
@@ -141,7 +142,7 @@ def _past(state: TableState, writes: list[Instant]) -> _Past:
 def _now(past: _Past) -> _Remaining:
     remaining = _Remaining()
     summaries = bounded_summaries(past.state)
-    for log in past.state.remaining_logs:
+    for log in (*past.state.remaining_logs, *hidden_files(past.state)):
         known = summaries[log.path]
         remaining.add(past.root(log.path), _Log(known.counts_from, log.size, known.holds_nothing))
     return remaining
