@@ -214,7 +214,8 @@ class Validator:
             what = f"{_files(logs)} in no view: completed at {logs[0].completion}, below {below}."
             if gone := sum(log.gone for log in logs):
                 what += f" {gone} of them {'was' if gone == 1 else 'were'} cleaned."
-            yield Finding("hidden_rows", self._path(commit), what, self._brings_back(commit, behind, logs))
+            path = self._path(commit) if commit.file_name else logs[0].path
+            yield Finding("hidden_rows", path, what, self._brings_back(commit, behind, logs))
         for plan in self.state.pending_plans:
             hint = f"Unschedule {plan.instant} before it is executed, and plan again."
             if not plan.is_ours:
@@ -236,8 +237,8 @@ class Validator:
     def _may_be_rolled_back(self, compaction: Instant) -> bool:
         """As far as a look tells: it is the newest of its kind, and what it read is there."""
         plan = self.state.plan(compaction.timestamp) if compaction.action is Action.COMMIT else None
-        newest = self.state.timeline.completed(Action.COMMIT, Action.REPLACE_COMMIT)[-1]
-        if plan is None or newest != compaction:
+        newest = self.state.timeline.completed(Action.COMMIT, Action.REPLACE_COMMIT)[-1:]
+        if plan is None or newest != (compaction,):
             return False
         read = (path for op in plan.operations for path in (op.base_file, *op.log_files))
         return all(path in self.state.sizes for path in read if path)

@@ -378,3 +378,78 @@ def test_the_promise_goes_on_once_they_are_written_again(table: Table, three: li
     assert table.open().freshness().freshness == 8_999
     promise = table.open(**again).freshness()
     assert promise.freshness == promise.watermark
+
+
+# ------------------------------------------------------------------------------- what outlives archiving
+
+FEW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
+
+
+@pytest.fixture
+def archived(table: Table, three: list[str], hidden: str) -> str:
+    """The delta commit whose rows are hidden, once it and the compaction before them are archived."""
+    for number in range(5):
+        table.put(10 + number, 20_000 + number)
+    table.open(**FEW).archive()
+    state = table.open().state()
+    assert state.timeline.is_archived(three[2])
+    assert state.timeline.is_archived(hidden)
+    return three[2]
+
+
+def test_hidden_rows_outlive_the_archiving_of_their_commit(table: Table, hidden: str, archived: str) -> None:
+    lost = table.only(f".*_{archived}.log.*")
+    for gone in (False, True):
+        if gone:
+            lost.unlink()
+        promise = table.open().freshness()
+        assert promise.freshness == 8_999
+        assert promise.hidden == (HiddenRows(archived, hidden, 1, 9_000),)
+        path, what, hint = findings(table)["hidden_rows"]
+        assert path == lost.name
+        assert ("cleaned" in what) is gone
+        assert f"Write the rows of {archived} once more" in hint
+    table.put(3, 9_000)
+    assert table.open(**{WRITTEN_AGAIN: archived}).freshness().hidden == ()
+    table.compact(30_000)
+    promise = table.open(**{WRITTEN_AGAIN: archived}).freshness()
+    assert promise.freshness == promise.watermark
+    assert findings(table, **{WRITTEN_AGAIN: archived}) == {}
+    assert found(table) == {archived}  # it is a word of that process alone
+
+
+def test_a_clean_keeps_the_last_copy_of_an_archived_commit(table: Table, archived: str) -> None:
+    lost = table.only(f".*_{archived}.log.*")
+    for number in range(3):
+        table.put(4, 30_000 + number)
+        table.compact(30_000 + number)
+    table.open(**{"hudi_assets.query.grace": "0s"}).clean(retained=1)
+    assert lost.exists()
+    assert found(table) == {archived}
+
+
+def test_without_the_memory_archived_rows_are_not_told_of(table: Table, archived: str) -> None:
+    (table.path / ".hoodie/.aux/hudi_assets/memory.json").unlink()
+    assert found(table) == set()
+
+
+def test_what_is_remembered_is_not_believed_of_a_compaction_that_is_gone(
+    table: Table, three: list[str], hidden: str
+) -> None:
+    """It was rolled back and made again, and all of it archived, without a look of ours in between."""
+    for number in range(2):
+        table.put(4, 9_500 + number)
+        table.open().freshness()
+    memory = table.path / ".hoodie/.aux/hudi_assets/memory.json"
+    before = memory.read_bytes()
+    table.open().rollback(hidden)
+    again = table.compact(9_500).instant
+    for number in range(5):
+        table.put(10 + number, 20_000 + number)
+    table.open(**FEW).archive()
+    assert table.open().state().timeline.is_archived(again)
+    memory.write_bytes(before)
+    assert table.open().state().archived_facts.hides
+    assert table.only(f".*_{three[2]}.log.*").exists()
+    assert found(table) == set()
+    assert set(table.rows()) == {1, 2, 3, 4, *range(10, 15)}

@@ -20,12 +20,13 @@ from hudi_assets.engine.model.column_unit import ColumnUnit, Source
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
-from hudi_assets.engine.table.files.hidden import hidden_logs
+from hudi_assets.engine.table.files.hidden import all_hidden_logs, hidden_logs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.log_files.summaries import scan_summary
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.archived_facts import (
     EventTimeMemory,
+    HiddenMemory,
     LogMemory,
     Memory,
     newest_batches,
@@ -312,7 +313,7 @@ def _remember(times: TableTimes, newest: int) -> None:
     columns = dict(memory.columns)
     if state.config.event_time_field is not None and times.unit.unit is not None:
         columns[times.tag] = _column_memory(times, settled, memory.of(times.tag))
-    write_memory(state.storage, Memory(columns, newest_batches(batches), _origins(state)), made_from)
+    write_memory(state.storage, Memory(columns, newest_batches(batches), _origins(state), _hidden(state)), made_from)
 
 
 def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
@@ -325,12 +326,15 @@ def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
     files = (state.timeline_files[i.file_name] for i in settled)
     commits = [(file.name, file.size, file.modified_ms) for file in files]
     stated = (times.tag, times.stated_threshold) if by_event_time else None
-    return hashlib.sha256(repr((commits, stated)).encode()).hexdigest()
+    hidden = [log.path for log in all_hidden_logs(state)]
+    facts = (commits, stated, hidden) if hidden else (commits, stated)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 def _column_memory(times: TableTimes, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
     state = times.state
     paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
+    paths.update(log.path for log in all_hidden_logs(state))
     commits = ((i.timestamp, state.commit(i)) for i in settled)
     logs = {path: log for path, log in before.logs.items() if path in paths}
     logs |= stated_logs(commits, times.tag, paths)
@@ -346,6 +350,16 @@ def _origins(state: TableState) -> dict[str, dict[str, str]]:
         if (origin := origin_of(state, log)) != log.path:
             found.setdefault(log.base_instant, {})[log.path] = origin
     return found
+
+
+def _hidden(state: TableState) -> dict[str, HiddenMemory]:
+    """Also what was written again: that is said by the settings of one process, and may be taken back."""
+    return {
+        log.path: HiddenMemory(
+            log.delta_commit.timestamp, log.completion, log.stat.size, log.behind.timestamp, log.behind.action.value
+        )
+        for log in all_hidden_logs(state)
+    }
 
 
 def _stat_of(path: str, log: LogMemory) -> WriteStat:

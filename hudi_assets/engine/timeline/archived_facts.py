@@ -1,4 +1,5 @@
-"""What must outlive the archiving of commits: thresholds, ranges and origins of remaining log files, batch ids.
+"""What must outlive the archiving of commits: thresholds, ranges and origins of remaining log files, batch ids, and
+which log files are in no view (`table.files.hidden`).
 
 A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
 kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
@@ -8,7 +9,7 @@ timeline's start. A later one that is not on the timeline was rolled back: it is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -43,16 +44,29 @@ class EventTimeMemory:
         return EventTimeMemory(threshold, {path: log for path, log in self.logs.items() if stands(log.instant)})
 
 
+class HiddenMemory(NamedTuple):
+    """A log file in no view: its delta commit, when that was completed, and its size; what it lies behind, and that
+    one's action."""
+
+    delta_commit: str
+    completion: str
+    size: int
+    behind: str
+    action: str
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant.
 
     `origins`: compaction → the log files that it carried over, each with the path where its bytes first were written.
+    `hidden`: log files in no view, by path.
     """
 
     columns: Mapping[str, EventTimeMemory] = field(default_factory=dict)
     batches: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hidden: Mapping[str, HiddenMemory] = field(default_factory=dict)
 
     def of(self, tag: str) -> EventTimeMemory:
         return self.columns.get(tag, EventTimeMemory())
@@ -61,7 +75,8 @@ class Memory:
         """Without what instants said that do not stand: once the timeline's start has passed one, nobody can tell."""
         columns = {tag: column.only(stands) for tag, column in self.columns.items()}
         batches = {batch: instant for batch, instant in self.batches.items() if stands(instant)}
-        return Memory(columns, batches, {i: links for i, links in self.origins.items() if stands(i)})
+        hidden = {path: log for path, log in self.hidden.items() if stands(log.delta_commit)}
+        return Memory(columns, batches, {i: links for i, links in self.origins.items() if stands(i)}, hidden)
 
 
 def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
@@ -87,13 +102,15 @@ class KeptMemory:
     """The memory as it is kept: what it was made from, and the rest, which is read when it is asked for.
 
     `made_from` names the commits that it holds all of ("": it does not say); `oldest` is the oldest instant of which
-    it holds log files ("": none); `thresholds` are the columns' (instant, threshold).
+    it holds log files ("": none); `thresholds` are the columns' (instant, threshold); `hides`: it holds log files that
+    are in no view.
     """
 
     made_from: str = ""
     oldest: str = ""
     thresholds: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     body: Callable[[], bytes] = bytes
+    hides: bool = False
 
     @cached_property
     def memory(self) -> Memory:
@@ -101,7 +118,8 @@ class KeptMemory:
             body = json.loads(self.body())
             columns = {tag: _column(value) for tag, value in body["columns"].items()}
             origins = {str(instant): _texts(links) for instant, links in body.get("origins", {}).items()}
-            return Memory(columns, _texts(body["batches"]), origins)
+            hidden = {str(path): _hidden(entry) for path, entry in body.get("hidden", {}).items()}
+            return Memory(columns, _texts(body["batches"]), origins, hidden)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Memory()
 
@@ -116,7 +134,8 @@ def read_memory(storage: Storage) -> KeptMemory:
             return replace(old, thresholds=_thresholds(old.memory))
         thresholds = {str(tag): (str(stated[0]), int(stated[1])) for tag, stated in head["thresholds"].items()}
         sealed_text(rest)  # damaged, it is made anew while its commits are still there
-        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, partial(_body_of, storage))
+        body = partial(_body_of, storage)
+        return KeptMemory(str(head["made_from"]), str(head["oldest"]), thresholds, body, bool(head.get("hides")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return KeptMemory()
 
@@ -145,10 +164,20 @@ def _column(body: Mapping[str, Any]) -> EventTimeMemory:
     )
 
 
+def _hidden(entry: Sequence[Any]) -> HiddenMemory:
+    delta_commit, completion, size, behind, action = entry
+    return HiddenMemory(str(delta_commit), str(completion), int(size), str(behind), str(action))
+
+
 def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
     """Keep the memory, over what was kept before. Raises OSError where this process may only read."""
     instants = (entry.instant for column in memory.columns.values() for entry in column.logs.values())
-    head = {"made_from": made_from, "oldest": min(instants, default=""), "thresholds": _thresholds(memory)}
+    head: dict[str, Any] = {
+        "made_from": made_from,
+        "oldest": min(instants, default=""),
+        "thresholds": _thresholds(memory),
+    }
+    head |= {"hides": True} if memory.hidden else {}
     body = {
         "columns": {
             tag: {
@@ -159,5 +188,6 @@ def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
         },
         "batches": dict(memory.batches),
         "origins": {instant: dict(links) for instant, links in memory.origins.items()},
+        "hidden": dict(memory.hidden),
     }
     storage.replace(MEMORY, seal(head) + b"\n" + seal(body))

@@ -198,4 +198,25 @@ BREAKAGES: tuple[Breakage, ...] = (
         "undated=None)",
         HIDDEN,
     ),
+    Breakage(
+        "rows in no view are forgotten with the archiving of their commit",
+        f"{_ENGINE}/event_time/table_times.py",
+        "_origins(state), _hidden(state)), made_from)",
+        "_origins(state)), made_from)",
+        HIDDEN,
+    ),
+    Breakage(
+        "the event times of hidden log files are forgotten with their commit",
+        f"{_ENGINE}/event_time/table_times.py",
+        "    paths.update(log.path for log in all_hidden_logs(state))\n",
+        "",
+        HIDDEN,
+    ),
+    Breakage(
+        "remembered log files count as hidden though what they lay behind is gone",
+        f"{_ENGINE}/table/files/hidden.py",
+        "stands = kept.behind in writes or kept.behind in state.archived_completions",
+        "stands = True",
+        HIDDEN,
+    ),
 )

@@ -458,7 +458,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "rows that were written again are still said to be hidden",
         f"{_ENGINE}/table/files/hidden.py",
-        " if i.timestamp not in stated)",
+        " if log.delta_commit.timestamp not in stated)",
         ")",
         HIDDEN,
     ),
@@ -479,7 +479,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a rollback is advised of a compaction that a later one stands on",
         f"{_ENGINE}/validate.py",
-        "if plan is None or newest != compaction:",
+        "if plan is None or newest != (compaction,):",
         "if plan is None:",
         HIDDEN,
     ),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from hudi_assets.engine.errors import CorruptTable
-from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan
+from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan, State
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.files.missing import parse_file
 from hudi_assets.engine.table.settings.written_again import written_again
@@ -82,10 +82,17 @@ class Hidden:
 
 
 def hidden_logs(state: TableState) -> tuple[Hidden, ...]:
-    """The log files of completed delta commits that are in no view, by delta commit; of those on the active timeline.
+    """The log files of completed delta commits that are in no view, but for those whose rows were written again.
 
-    Not those of which the owner says that their rows were written again. None where slices are cut by names.
+    That is the owner's word. Of archived delta commits those that an earlier look found. None where slices are cut by
+    names.
     """
+    stated = written_again(state.config.properties, state.storage.base)
+    return tuple(log for log in all_hidden_logs(state) if log.delta_commit.timestamp not in stated)
+
+
+def all_hidden_logs(state: TableState) -> tuple[Hidden, ...]:
+    """The same, also those whose rows were written again."""
     return state.derive(_hidden_logs) if state.layout.cuts_by_completion else ()
 
 
@@ -111,27 +118,48 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
 
 
 def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
-    stated = written_again(state.config.properties, state.storage.base)
-    newest = _newest_base(state)
-    merged = _merged(state) if newest else None
-    if newest is None or merged is None:
+    merged = _merged(state)
+    if merged is None:
         return ()
-    below = ((i, stat) for i, stat in _log_stats(state, newest) if i.timestamp not in stated)
+    found = [*_remembered(state, merged), *_behind_bases(state, merged)]
+    # One that was completed below its own request may have opened the newest slice, above the base file.
+    shown = {log.path for log in state.remaining_logs} if found else ()
+    return tuple(one for one in found if one.path not in shown)
+
+
+def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
+    newest = _newest_base(state)
+    below = _log_stats(state, newest) if newest is not None else ()
     unlisted = [(i, stat) for i, stat in below if stat.path not in merged]
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
-        return ()
+        return
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
     bases = _Bases(state, groups)
-    found = []
     for instant, stat in unlisted:
         key = (stat.partition, stat.file_id)
         behind = bases.hiding(key, _completion(instant))
         if behind is not None and _is_own(state, instant, stat) and not _is_overwritten(state, key):
             gone = stat.path not in state.sizes
-            found.append(Hidden(stat, instant, behind, gone, _taken_by(state, stat.path)))
-    # One that was completed below its own request may have opened the newest slice, above the base file.
-    shown = {log.path for log in state.remaining_logs} if found else ()
-    return tuple(one for one in found if one.path not in shown)
+            yield Hidden(stat, instant, behind, gone, _taken_by(state, stat.path))
+
+
+def _remembered(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
+    """What a look found before the delta commit was archived, and still is so."""
+    if not state.archived_facts.hides:
+        return
+    writes = {i.timestamp: i for i in state.timeline.completed(*WRITES)}
+    for path, kept in state.archived_facts.memory.hidden.items():
+        log = parse_file(state, path)
+        if log is None or path in merged or not state.timeline.is_archived(kept.delta_commit):
+            continue
+        # The archive tells whether it was completed to the end, or rolled back since that look.
+        stands = kept.behind in writes or kept.behind in state.archived_completions
+        if not stands or _is_overwritten(state, (log.partition, log.file_id)):
+            continue
+        stat = WriteStat(path, log.partition, log.file_id, "null", kept.size)
+        commit = Instant(kept.delta_commit, Action.DELTA_COMMIT, State.COMPLETED, "", kept.completion)
+        behind = writes.get(kept.behind) or Instant(kept.behind, Action(kept.action), State.COMPLETED, "")
+        yield Hidden(stat, commit, behind, path not in state.sizes, _taken_by(state, path))
 
 
 def _newest_base(state: TableState) -> str | None:
