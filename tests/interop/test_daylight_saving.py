@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -18,9 +19,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hudi_assets.engine import Conflict
+from hudi_assets.engine.model import Plan
+from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from scripts.hudi_client import HudiError
 from tests.interop.changed_zone import CLOCK_JAVA, NAME, ChangedZone, process_in
 from tests.interop.changed_zone_life import Life, lived, rows_of
+from tests.interop.test_time_zones import MINUTE, START
 from tests.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(2400)]
@@ -188,7 +192,9 @@ def put_back_by_an_hour(life: Life) -> None:
     life.alone.write(life.second, 2)
     life.wrong_alone["after its own compaction"] = life.alone.wrong()
     life.refused(2)
-    life.check("written in the second pass")
+    hidden = frozenset({"hidden_rows"} if life.table.version == "9" else ())
+    assert life.found(life.alone) == hidden
+    life.check("written in the second pass", hidden)
     # Hudi's writer that runs on would wait for most of an hour: it begins nothing meanwhile.
     timeline = life.second.timeline(life.table.path)
     waiting = threading.Thread(target=_written_or_ended, args=(life,))
@@ -198,7 +204,7 @@ def put_back_by_an_hour(life: Life) -> None:
     assert life.second.timeline(life.table.path) == timeline
     life.first._process.kill()
     waiting.join()
-    life.check("a writer has waited")
+    life.check("a writer has waited", hidden)
 
 
 def _written_or_ended(life: Life) -> None:
@@ -217,3 +223,63 @@ def test_the_clock_is_put_back_by_an_hour(
     assert {step: set(wrong) for step, wrong in alone.items()} == HUDI_ALONE_BY_AN_HOUR[version]
     of_the_second_pass = set(rows_of(2)["id"].to_pylist())
     assert {key for wrong in alone.values() for keys in wrong.values() for key in keys} == of_the_second_pass
+
+
+# -- rows behind a base file ----------------------------------------------------------------------
+
+
+def _hidden(life: Life) -> tuple[str, str]:
+    """Hudi compacts in the first pass; another JVM's write in the second lies below: (compaction, delta commit)."""
+    for number in (0, 1):
+        life.still_before(-REPEAT_S)
+        life.alone.write(life.first, number)
+    life.waits_until(-60)
+    life.first.compaction(life.alone.path, "run", **life.alone.metadata)
+    life.still_before(-15)
+    assert life.found(life.alone) == set()
+    life.waits_until(5)
+    life.alone.write(life.second, 2)
+    life.still_before(REPEAT_S - 70)
+    assert "snapshot" in life.alone.wrong()
+    assert life.found(life.alone) == {"hidden_rows"}
+    promise = life.ours(life.alone).freshness(data_latency="1s")
+    assert promise.freshness == START + 2 * MINUTE - 1
+    (rows,) = promise.hidden
+    assert rows.delta_commit == life.alone.commits[-1].instant
+    life.waits_until(REPEAT_S + 15)  # by the clock after the last instant
+    return rows.behind, rows.delta_commit
+
+
+def roll_back(life: Life) -> None:
+    """The compaction is rolled back and made again: the metadata table has to list the log files again."""
+    compaction, _ = _hidden(life)
+    ours = life.ours(life.alone)
+    ours.rollback(compaction)
+    assert life.found(life.alone) == set()
+    assert not life.alone.wrong().keys() & {"snapshot", "incremental"}
+    plan = ours.plan_compaction(threshold=START + 2 * MINUTE)
+    assert isinstance(plan, Plan), plan
+    ours.execute_compaction(life.session, plan.instant)
+    _are_back(life)
+
+
+def write_again(life: Life) -> None:
+    _, lost = _hidden(life)
+    life.ours(life.alone).upsert(life.session, life.session.frame(rows_of(2)))
+    life.alone.found(2)
+    assert life.found(life.alone) == {"hidden_rows"}
+    _are_back(life, **{WRITTEN_AGAIN: lost})
+
+
+def _are_back(life: Life, **more: str) -> None:
+    assert life.found(life.alone, **more) == set()
+    assert not life.alone.wrong().keys() & {"snapshot", "incremental"}
+    assert life.ours(life.alone, **more).freshness(data_latency="1s").hidden == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [roll_back, write_again])
+def test_hidden_rows_come_back(
+    way: Callable[[Life], None], path: Path, session: LocalSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(way, path, "1.2.0", "9", session, monkeypatch, by=-REPEAT_S, told=True, before=REPEAT_S, timed=True)
