@@ -138,6 +138,7 @@ class Page:
             )
         else:
             yield "All log files are compacted."
+        yield from (f"{escape(rows.words)}." for rows in stats.freshness.hidden)
         yield f"The read-optimized view reads {_many(stats.base_files, 'base file')}, {size_of(stats.base_bytes)}."
         if stats.pending:
             yield f"A compaction is pending: {', '.join(stats.pending)}{self._since()}."

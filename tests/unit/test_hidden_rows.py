@@ -22,6 +22,7 @@ from hudi_assets.engine.timeline.compaction_plan import encode_plan
 from hudi_assets.engine.timeline.instants import instant_ms
 from hudi_assets.engine.timeline.writers_zone.damage import Ahead
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
+from hudi_assets.reporting.page import Page
 from tests.local_session import LocalSession
 from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
 
@@ -322,6 +323,11 @@ def test_the_promise_stops_below_hidden_rows(table: Table, three: list[str], hid
     assert rows.words.endswith(f"{three[2]} is in no view, behind {hidden}: from 1970-01-01T00:00:09Z on")
     assert freshness_facts(promise)["in no view"] == promise_metadata(promise, 0)["rows_in_no_view"] == rows.words
     assert table.open().past_freshness()[-1].after == 8_999
+
+
+def test_the_page_names_them(table: Table, three: list[str], hidden: str) -> None:
+    (rows,) = table.open().freshness().hidden
+    assert f"<li>{rows.words}.</li>" in Page(table.open(), None)._first()
 
 
 def test_what_remains_below_them_stops_it_too(table: Table, three: list[str], hidden: str) -> None:

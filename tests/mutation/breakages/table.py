@@ -486,8 +486,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a pending compaction that takes hidden log files is not told of",
         f"{_ENGINE}/table/files/hidden.py",
-        "for op in plan.operations if path in op.log_files)",
-        "for op in plan.operations if path == op.base_file)",
+        "replace(one, taken_by=taken.get(one.path)) for one",
+        "one for one",
         HIDDEN,
     ),
     Breakage(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from hudi_assets.engine.errors import CorruptTable
@@ -124,7 +124,8 @@ def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
     found = [*_remembered(state, merged), *_behind_bases(state, merged)]
     # One that was completed below its own request may have opened the newest slice, above the base file.
     shown = {log.path for log in state.remaining_logs} if found else ()
-    return tuple(one for one in found if one.path not in shown)
+    taken = {path: plan.instant for plan in state.pending_plans for op in plan.operations for path in op.log_files}
+    return tuple(replace(one, taken_by=taken.get(one.path)) for one in found if one.path not in shown)
 
 
 def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
@@ -140,7 +141,7 @@ def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]
         behind = bases.hiding(key, _completion(instant))
         if behind is not None and _is_own(state, instant, stat) and not _is_overwritten(state, key):
             gone = stat.path not in state.sizes
-            yield Hidden(stat, instant, behind, gone, _taken_by(state, stat.path))
+            yield Hidden(stat, instant, behind, gone)
 
 
 def _remembered(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
@@ -159,7 +160,7 @@ def _remembered(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
         stat = WriteStat(path, log.partition, log.file_id, "null", kept.size)
         commit = Instant(kept.delta_commit, Action.DELTA_COMMIT, State.COMPLETED, "", kept.completion)
         behind = writes.get(kept.behind) or Instant(kept.behind, Action(kept.action), State.COMPLETED, "")
-        yield Hidden(stat, commit, behind, path not in state.sizes, _taken_by(state, path))
+        yield Hidden(stat, commit, behind, path not in state.sizes)
 
 
 def _newest_base(state: TableState) -> str | None:
@@ -212,11 +213,6 @@ def _replaced_by(op: Operation) -> str | None:
     return op.base_instant if op.base_file else ""
 
 
-def _taken_by(state: TableState, path: str) -> str | None:
-    plans = (plan for plan in state.pending_plans for op in plan.operations if path in op.log_files)
-    return next((plan.instant for plan in plans), None)
-
-
 def _is_overwritten(state: TableState, key: GroupKey) -> bool:
     """True where a replacecommit meant the group's rows to go: an overwrite or a delete, not a clustering."""
     replaced = state.replaced.get(key)
@@ -236,6 +232,7 @@ class _Bases:
     def __init__(self, state: TableState, groups: set[GroupKey]) -> None:
         self._state = state
         self._by: dict[GroupKey, dict[str, tuple[Instant, WriteStat] | None]] = {}
+        self._ops: dict[Instant, Mapping[GroupKey, Operation]] = {}
         for partition in {partition for partition, _ in groups}:
             for file in state.data_files.get(partition, ()):
                 key = (partition, file.file_id)
@@ -268,5 +265,7 @@ class _Bases:
         return None if op is None else _replaced_by(op)
 
     def _operations(self, compaction: Instant) -> Mapping[GroupKey, Operation]:
-        plan = self._state.plan(compaction.timestamp)
-        return {(op.partition, op.file_id): op for op in plan.operations} if plan is not None else {}
+        if compaction not in self._ops:
+            plan = self._state.plan(compaction.timestamp)
+            self._ops[compaction] = {(op.partition, op.file_id): op for op in plan.operations} if plan else {}
+        return self._ops[compaction]
