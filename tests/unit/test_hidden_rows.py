@@ -336,6 +336,14 @@ def test_what_remains_below_them_stops_it_too(table: Table, three: list[str], hi
     assert (promise.freshness, promise.min_event_time) == (7_999, 8_000)
 
 
+def test_the_cost_curve_promises_no_more(table: Table, three: list[str], hidden: str) -> None:
+    table.put(4, 9_500)
+    (point,) = table.open().cost_curve()
+    assert (point.threshold, point.freshness) == (9_500, 8_999)
+    table.compact(9_500)
+    assert table.open().freshness().freshness == 8_999
+
+
 def test_a_cleaned_one_counts_by_its_commit(table: Table, three: list[str], hidden: str) -> None:
     table.only(f".*_{three[2]}.log.*").unlink()
     assert table.open().freshness().freshness == 8_999

@@ -219,4 +219,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "stands = True",
         HIDDEN,
     ),
+    Breakage(
+        "the cost curve promises a freshness past rows in no view",
+        f"{_ENGINE}/actions/compaction/planning.py",
+        "else min([mark, *below])",
+        "else mark",
+        HIDDEN,
+    ),
 )

@@ -22,6 +22,7 @@ from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.freshness import watermark
+from hudi_assets.engine.event_time.hidden_times import hidden_rows
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.gc_pause import no_collecting
@@ -190,10 +191,14 @@ class CompactionPlanner:
         latency = data_latency_ms(state)
         learned = self.table.config.data_latency_auto
         known = watermark(state.now_ms, state.oldest_unfinished_ms, latency)
+        # No compaction brings back rows that are in no view.
+        hidden, untold = hidden_rows(state, bounded_summaries(state), latency)
+        below = [rows.min_event_time - 1 for rows in hidden if rows.min_event_time is not None]
 
         def watermark_of(claimed: int) -> int | None:
             # Without a data latency, the watermark is what the compaction itself claims.
-            return known if known is not None or learned or claimed == NO_THRESHOLD else claimed
+            mark = known if known is not None or learned or claimed == NO_THRESHOLD else claimed
+            return None if mark is None or untold is not None else min([mark, *below])
 
         return cost_curve(
             state.view,
