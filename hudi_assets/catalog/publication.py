@@ -18,6 +18,7 @@ _NULL = "null"
 _FRESHNESS_MS = "hudi_assets.freshness_ms"
 _INSTANT = "hudi_assets.instant"
 REASON = "hudi_assets.reason"
+_NAMED = 3  # a catalog takes no property of any length
 _SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)
 
 
@@ -49,8 +50,9 @@ def promise_properties(freshness: Freshness, path: str, instant_ms: int | None) 
     for name, value in times.items():
         properties[f"hudi_assets.{name}"] = iso(value) or _NULL
         properties[f"hudi_assets.{name}_ms"] = _NULL if value is None else str(value)
-    if freshness.reason:
-        properties[REASON] = freshness.reason
+    # Rows in no view keep a known freshness from moving on.
+    if why := freshness.reason or "; ".join(rows.words for rows in freshness.hidden[:_NAMED]):
+        properties[REASON] = why
     return properties
 
 

@@ -24,11 +24,15 @@ from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """`lowest`: its minimum event time; None where that is not known. `empty`: it holds no rows."""
+    """`lowest`: its minimum event time; None where that is not known. `empty`: it holds no rows.
+
+    `hidden`: it bounds the freshness and does not remain.
+    """
 
     lowest: int | None
     size: int
     empty: bool = False
+    hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -37,13 +41,14 @@ class _Remaining:
 
     logs: dict[str, _Log] = field(default_factory=dict)
     size: int = 0
+    count: int = 0
     _unknown: int = 0
     _lowest: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, path: str, log: _Log) -> None:
         self.remove(path)
         self.logs[path] = log
-        self.size += log.size
+        self._sum(log, 1)
         if log.lowest is not None:
             heapq.heappush(self._lowest, (log.lowest, path))
         elif not log.empty:
@@ -52,8 +57,13 @@ class _Remaining:
     def remove(self, path: str) -> None:
         log = self.logs.pop(path, None)
         if log is not None:
-            self.size -= log.size
+            self._sum(log, -1)
             self._unknown -= log.lowest is None and not log.empty
+
+    def _sum(self, log: _Log, sign: int) -> None:
+        if not log.hidden:
+            self.size += sign * log.size
+            self.count += sign
 
     def freshness(self, mark: int | None) -> int | None:
         """With this watermark; None without one, and where an event time is not known."""
@@ -105,7 +115,7 @@ def past_freshness(state: TableState) -> tuple[PastFreshness, ...]:
         if at is None:
             break
         after = remaining.freshness(past.mark(at, instant.timestamp))
-        count, size = len(remaining.logs), remaining.size
+        count, size = remaining.count, remaining.size
         _undo(past, remaining, instant)
         before = remaining.freshness(past.mark(at, earlier))
         is_compaction = instant.action is Action.COMMIT
@@ -142,9 +152,11 @@ def _past(state: TableState, writes: list[Instant]) -> _Past:
 def _now(past: _Past) -> _Remaining:
     remaining = _Remaining()
     summaries = bounded_summaries(past.state)
-    for log in (*past.state.remaining_logs, *hidden_files(past.state)):
+    hidden = hidden_files(past.state)
+    for log in (*past.state.remaining_logs, *hidden):
         known = summaries[log.path]
-        remaining.add(past.root(log.path), _Log(known.counts_from, log.size, known.holds_nothing))
+        entry = _Log(known.counts_from, log.size, known.holds_nothing, hidden=log in hidden)
+        remaining.add(past.root(log.path), entry)
     return remaining
 
 

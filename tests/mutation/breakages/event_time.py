@@ -12,7 +12,6 @@ ZONES = ("tests/unit/test_time_zones.py",)
 UNITS = ("tests/unit/test_event_time_units.py", "tests/property/test_event_time_units.py")
 SERIES = ("tests/cli/test_series.py",)
 FIRST_CONTACT = ("tests/cli/test_first_contact.py",)
-HIDDEN = ("tests/unit/test_hidden_rows.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -162,68 +161,5 @@ BREAKAGES: tuple[Breakage, ...] = (
         'if ordering else ""',
         'if not ordering else ""',
         FIRST_CONTACT,
-    ),
-    Breakage(
-        "freshness passes rows that are in no view",
-        f"{_ENGINE}/event_time/freshness.py",
-        "lows = (lowest, *(rows.min_event_time for rows in hidden))",
-        "lows = (lowest,)",
-        HIDDEN,
-    ),
-    Breakage(
-        "rows in no view whose event times are unknown are passed over",
-        f"{_ENGINE}/status.py",
-        "or _unknown_times(state, summaries) or untold,",
-        "or _unknown_times(state, summaries),",
-        HIDDEN,
-    ),
-    Breakage(
-        "the freshness that is told back knows no rows in no view",
-        f"{_ENGINE}/past/freshness.py",
-        "(*past.state.remaining_logs, *hidden_files(past.state))",
-        "past.state.remaining_logs",
-        HIDDEN,
-    ),
-    Breakage(
-        "a write stat of a hidden log file is not looked for",
-        f"{_ENGINE}/event_time/table_times.py",
-        "    behind = [hidden.delta_commit.timestamp for hidden in hidden_logs(state)]\n",
-        "    behind: list[str] = []\n",
-        HIDDEN,
-    ),
-    Breakage(
-        "nothing bounds a cleaned log file of another engine",
-        f"{_ENGINE}/event_time/hidden_times.py",
-        "undated=Undated(since, since))",
-        "undated=None)",
-        HIDDEN,
-    ),
-    Breakage(
-        "rows in no view are forgotten with the archiving of their commit",
-        f"{_ENGINE}/event_time/table_times.py",
-        "_origins(state), _hidden(state)), made_from)",
-        "_origins(state)), made_from)",
-        HIDDEN,
-    ),
-    Breakage(
-        "the event times of hidden log files are forgotten with their commit",
-        f"{_ENGINE}/event_time/table_times.py",
-        "    paths.update(log.path for log in all_hidden_logs(state))\n",
-        "",
-        HIDDEN,
-    ),
-    Breakage(
-        "remembered log files count as hidden though what they lay behind is gone",
-        f"{_ENGINE}/table/files/hidden.py",
-        "stands = kept.behind in writes or kept.behind in state.archived_completions",
-        "stands = True",
-        HIDDEN,
-    ),
-    Breakage(
-        "the cost curve promises a freshness past rows in no view",
-        f"{_ENGINE}/actions/compaction/planning.py",
-        "else min([mark, *below])",
-        "else mark",
-        HIDDEN,
     ),
 )

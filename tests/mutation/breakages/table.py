@@ -22,7 +22,6 @@ ARCHIVED_PAST = ("tests/unit/test_archived_past.py",)
 LAYOUT = ("tests/unit/test_layout_answers.py",)
 TICKS = ("tests/dagster/test_looks.py",)
 NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
-HIDDEN = ("tests/unit/test_hidden_rows.py",)
 ERRORS = ("tests/unit/test_errors.py", "tests/unit/test_refusals.py")
 
 
@@ -405,96 +404,5 @@ BREAKAGES: tuple[Breakage, ...] = (
         ", in_table(self.storage.base):\n",
         ":\n",
         ERRORS,
-    ),
-    Breakage(
-        "log files that a compaction merged count as hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        "if stat.path not in merged]",
-        "]",
-        HIDDEN,
-    ),
-    Breakage(
-        "a log file is called hidden though a base file between was cleaned",
-        f"{_ENGINE}/table/files/hidden.py",
-        "if source is not None and source <= completion else",
-        "if source is not None else",
-        HIDDEN,
-    ),
-    Breakage(
-        "overwritten rows are missed",
-        f"{_ENGINE}/table/files/hidden.py",
-        " and not _is_overwritten(state, key):",
-        ":",
-        HIDDEN,
-    ),
-    Breakage(
-        "a log file that is in the view is called hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        "if one.path not in shown)",
-        ")",
-        HIDDEN,
-    ),
-    Breakage(
-        "a plan of another engine that hides rows is executed",
-        f"{_ENGINE}/transaction/late_log_files.py",
-        "        _refuse_hidden(state, plan)\n",
-        "",
-        HIDDEN,
-    ),
-    Breakage(
-        "Apache Hudi is asked to execute a plan that hides rows",
-        f"{_ENGINE}/actions/compaction/hudi_executor.py",
-        "                refuse_stragglers(state, plan)\n",
-        "",
-        HIDDEN,
-    ),
-    Breakage(
-        "a clean takes the last copy of hidden rows",
-        f"{_ENGINE}/table/files/needed.py",
-        "wanted = inventory.savepointed | inventory.hidden",
-        "wanted = inventory.savepointed",
-        HIDDEN,
-    ),
-    Breakage(
-        "rows that were written again are still said to be hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        " if log.delta_commit.timestamp not in stated)",
-        ")",
-        HIDDEN,
-    ),
-    Breakage(
-        "any text may stand for an instant whose rows were written again",
-        f"{_ENGINE}/table/settings/written_again.py",
-        "        if not is_instant(instant):\n",
-        "        if not instant:\n",
-        HIDDEN,
-    ),
-    Breakage(
-        "a rollback is advised though what it would bring back was cleaned",
-        f"{_ENGINE}/validate.py",
-        "if any(log.gone for log in logs) or not",
-        "if not",
-        HIDDEN,
-    ),
-    Breakage(
-        "a rollback is advised of a compaction that a later one stands on",
-        f"{_ENGINE}/validate.py",
-        "if plan is None or newest != (compaction,):",
-        "if plan is None:",
-        HIDDEN,
-    ),
-    Breakage(
-        "a pending compaction that takes hidden log files is not told of",
-        f"{_ENGINE}/table/files/hidden.py",
-        "replace(one, taken_by=taken.get(one.path)) for one",
-        "one for one",
-        HIDDEN,
-    ),
-    Breakage(
-        "an instant ahead is not to be rolled back where log files are their own",
-        f"{_ENGINE}/timeline/writers_zone/damage.py",
-        "if self.hidden and not appends_to_planned_slice:",
-        "if not self.hidden and not appends_to_planned_slice:",
-        HIDDEN,
     ),
 )

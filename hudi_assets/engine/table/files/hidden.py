@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan, State
@@ -138,7 +139,7 @@ def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]
     bases = _Bases(state, groups)
     for instant, stat in unlisted:
         key = (stat.partition, stat.file_id)
-        behind = bases.hiding(key, _completion(instant))
+        behind = bases.hiding(key, _completion(instant), stat.prev_commit)
         if behind is not None and _is_own(state, instant, stat) and not _is_overwritten(state, key):
             gone = stat.path not in state.sizes
             yield Hidden(stat, instant, behind, gone)
@@ -244,23 +245,28 @@ class _Bases:
                 if stat.log_version is None and stat.path and key in groups:
                     self._by.setdefault(key, {})[instant.timestamp] = (instant, stat)
 
-    def hiding(self, key: GroupKey, completion: str) -> Instant | None:
-        """The write whose base file hides an unlisted log file; None where none does, or nothing tells."""
+    def hiding(self, key: GroupKey, completion: str, appended_to: str) -> Instant | None:
+        """The write whose base file hides an unlisted log file; None where none does, or nothing tells.
+
+        `appended_to`: the base instant of the slice that the log file's writer saw.
+        """
         by = self._by.get(key, {})
         starts = sorted(by)
-        if where_is(completion, starts, lambda base: self._made_of(key, by[base]), listed=False) is not Where.HIDDEN:
+        made_of = partial(self._made_of, key, appended_to)
+        if where_is(completion, starts, lambda base: made_of(by[base]), listed=False) is not Where.HIDDEN:
             return None
         known = by[starts[bisect_right(starts, completion)]]
         return None if known is None else known[0]
 
-    def _made_of(self, key: GroupKey, known: tuple[Instant, WriteStat] | None) -> str | None:
+    def _made_of(self, key: GroupKey, appended_to: str, known: tuple[Instant, WriteStat] | None) -> str | None:
         if known is None:
             return None
         instant, stat = known
-        if instant.action is not Action.COMMIT:
-            # Whoever inserts or clusters reads the base file alone.
-            is_first = instant.action is Action.REPLACE_COMMIT or not stat.prev_commit.isdigit()
-            return "" if is_first else stat.prev_commit
+        if instant.action is Action.REPLACE_COMMIT:
+            # A clustering reads whole slices, and some keep the group. It took no log file that was written on top.
+            return "" if appended_to.isdigit() and appended_to >= instant.timestamp else None
+        if instant.action is not Action.COMMIT:  # whoever inserts reads the base file alone
+            return stat.prev_commit if stat.prev_commit.isdigit() else ""
         op = self._operations(instant).get(key)
         return None if op is None else _replaced_by(op)
 

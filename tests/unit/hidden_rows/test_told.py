@@ -1,241 +1,25 @@
-"""Log files below a base file that does not hold them: their rows are in no view, on versions 8 and 9."""
+"""What is told of rows in no view, what brings them back, and where the promise stops."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from hudi_assets.catalog.publication import promise_properties
 from hudi_assets.cli.output import freshness_facts
 from hudi_assets.dagster.report import promise_metadata
-from hudi_assets.engine import HudiTable
-from hudi_assets.engine.actions.compaction import executor
-from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
-from hudi_assets.engine.errors import Conflict, InvalidInput
-from hudi_assets.engine.model import Action, HiddenRows, Instant, NothingToDo, State
-from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_logs, where_is
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model import Action, HiddenRows, Instant, State
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
-from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import encode_plan
 from hudi_assets.engine.timeline.instants import instant_ms
 from hudi_assets.engine.timeline.writers_zone.damage import Ahead
-from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from hudi_assets.reporting.page import Page
-from tests.local_session import LocalSession
-from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
-
-
-@pytest.fixture
-def table(session: LocalSession, tmp_path: Path) -> Table:
-    path = tmp_path / "t"
-    HudiTable.create(
-        str(path), SCHEMA, record_key=["id"], ordering_field="ts", buckets=1, data_latency="1s", table_version=9
-    )
-    return Table(path, session, Clock())
-
-
-@pytest.fixture
-def three(table: Table) -> list[str]:
-    """Delta commits of event times 1000, 2000 and 9000, each with a row of its own."""
-    return [table.put(key, ts) for key, ts in ((1, 1_000), (2, 2_000), (3, 9_000))]
-
-
-@pytest.fixture
-def above(table: Table, three: list[str]) -> str:
-    """A plan of the first two, above the third's completion: as clocks that differ or are put back leave it."""
-    plan = table.plan(2_000)
-    above = moved(table.open().state().timeline.completions[three[2]], 1)
-    (table.timeline / f"{plan.instant}.compaction.requested").rename(table.timeline / f"{above}.compaction.requested")
-    return above
-
-
-@pytest.fixture
-def hidden(table: Table, above: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same, executed: the third row is in no view."""
-    execute(table, above, monkeypatch)
-    assert set(table.rows()) == {1, 2}
-    return above
-
-
-def execute(table: Table, instant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an engine does that looks for nothing."""
-    with monkeypatch.context() as patch:
-        patch.setattr(executor, "refuse_stragglers", lambda state, plan: None)
-        table.open().execute_compaction(table.session, instant)
-
-
-def found(table: Table) -> set[str]:
-    return {one.delta_commit.timestamp for one in hidden_logs(table.open().state())}
-
-
-# ------------------------------------------------------------------------------- the rule
-
-
-@pytest.mark.parametrize(
-    ("completion", "bases", "made_of", "listed", "said"),
-    [
-        ("5", [], {}, False, Where.IN_VIEW),
-        ("5", ["3"], {"3": ""}, False, Where.IN_VIEW),
-        ("5", ["5"], {"5": ""}, False, Where.IN_VIEW),
-        ("5", ["7"], {"7": ""}, True, Where.MERGED),
-        ("5", ["7"], {"7": ""}, False, Where.HIDDEN),
-        ("5", ["3", "7"], {"7": "3"}, False, Where.HIDDEN),
-        ("5", ["5", "7"], {"7": "5"}, False, Where.HIDDEN),
-        ("5", ["3", "7"], {"7": "6"}, False, Where.UNKNOWN),  # the base file of 6 was cleaned
-        ("5", ["3", "7"], {"7": None}, False, Where.UNKNOWN),
-        ("5", ["7", "9"], {"7": None, "9": ""}, False, Where.UNKNOWN),  # the first above it decides
-        ("5", ["7", "9"], {"7": "", "9": "7"}, False, Where.HIDDEN),
-    ],
-)
-def test_where_a_log_file_is(
-    completion: str, bases: list[str], made_of: dict[str, str | None], listed: bool, said: Where
-) -> None:
-    assert where_is(completion, bases, made_of.__getitem__, listed=listed) is said
-
-
-def test_a_sound_table_hides_nothing(table: Table, three: list[str]) -> None:
-    assert found(table) == set()
-    table.compact(2_000)
-    assert found(table) == set()
-    table.put(4, 9_500)
-    table.compact(9_500)
-    assert found(table) == set()
-
-
-def test_what_lies_behind_a_compaction_is_found(table: Table, three: list[str], hidden: str) -> None:
-    (one,) = hidden_logs(table.open().state())
-    assert (one.delta_commit.timestamp, one.behind.timestamp) == (three[2], hidden)
-    assert one.path == table.only(f".*_{three[2]}.log.*").name
-    assert (one.gone, one.taken_by) == (False, None)
-    table.only(f".*_{three[2]}.log.*").unlink()
-    assert [one.gone for one in hidden_logs(table.open().state())] == [True]
-
-
-def test_later_compactions_change_nothing(table: Table, three: list[str], hidden: str) -> None:
-    table.put(4, 9_500)
-    table.compact(9_500)
-    assert set(table.rows()) == {1, 2, 4}
-    assert found(table) == {three[2]}
-
-
-def test_files_ages_say_nothing(table: Table, three: list[str], hidden: str) -> None:
-    for path in (*table.path.iterdir(), *table.timeline.iterdir()):
-        if path.is_file():
-            os.utime(path, (1_000_000_000, 1_000_000_000))
-    assert found(table) == {three[2]}
-
-
-def test_without_the_plan_nothing_is_said(table: Table, three: list[str], hidden: str) -> None:
-    (table.timeline / f"{hidden}.compaction.requested").unlink()
-    assert found(table) == set()
-
-
-def test_a_log_file_behind_the_first_base_file(table: Table) -> None:
-    """An insert reads no log file: what was completed below it, and came into the group, is in no view."""
-    frame = table.session.rows([{"id": 1, "ts": 1_000, "v": 0}], SCHEMA)
-    first = table.open().bulk_insert(table.session, frame).instant
-    assert first is not None
-    second = table.put(2, 2_000)
-    assert set(table.rows()) == {1, 2}
-    assert found(table) == set()
-    later = begun_later(table, first, moved(table.open().state().timeline.completions[second], 1))
-    assert set(table.rows()) == {1}
-    (one,) = hidden_logs(table.open().state())
-    assert (one.delta_commit.timestamp, one.behind.timestamp) == (second, later)
-
-
-def begun_later(table: Table, instant: str, later: str) -> str:
-    """A bulk insert as if it had begun at a later instant: its base file and its files on the timeline."""
-    state = table.open().state()
-    commit = state.commit(next(i for i in state.timeline.instants if i.timestamp == instant))
-    stats = tuple(stat._replace(path=stat.path.replace(instant, later)) for stat in commit.stats)
-    for path in (*table.path.glob(f"*{instant}*"), *table.timeline.glob(f"{instant}*")):
-        path.rename(path.with_name(path.name.replace(instant, later)))
-    done = table.only(f".hoodie/timeline/{later}_*")
-    done.unlink()
-    body = state.layout.encode_commit(replace(commit, stats=stats))
-    done.with_name(f"{later}_{moved(later, 5)}.deltacommit").write_bytes(body)
-    return later
-
-
-def test_a_file_that_is_in_the_view_is_never_called_hidden(table: Table) -> None:
-    """Completed below its own request, it opens a slice above the base file."""
-    frame = table.session.rows([{"id": 1, "ts": 1_000, "v": 0}], SCHEMA)
-    first = table.open().bulk_insert(table.session, frame).instant
-    second = table.put(2, 2_000)
-    done = table.only(f".hoodie/timeline/{second}_*.deltacommit")
-    done.rename(done.with_name(f"{second}_{moved(first or '', -1)}.deltacommit"))
-    assert 2 in table.rows()
-    assert found(table) == set()
-
-
-def test_overwritten_rows_are_not_missed(table: Table, three: list[str], hidden: str) -> None:
-    """An insert overwrite meant the group's rows to go; a clustering did not."""
-    state = table.open().state()
-    ((partition, file_id),) = state.view.groups
-    at = moved(state.timeline.last or "", 1_000)
-    storage = state.storage
-    for operation, said in (("CLUSTER", {three[2]}), ("INSERT_OVERWRITE", set())):
-        body = CommitMetadata(operation, (), replaced={partition: [file_id]})
-        storage.replace(f".hoodie/timeline/{at}_{moved(at, 1)}.replacecommit", state.layout.encode_commit(body))
-        assert found(table) == said
-
-
-# ------------------------------------------------------------------------------- prevention
-
-
-def test_a_plan_that_would_hide_rows_is_told(table: Table, three: list[str], above: str) -> None:
-    state = table.open().state()
-    (plan,) = state.executable_plans
-    (one,) = about_to_be_hidden(state, plan)
-    assert (one.delta_commit.timestamp, one.behind.timestamp) == (three[2], above)
-    assert hidden_logs(state) == ()
-
-
-def test_neither_executor_hides_rows(
-    table: Table, three: list[str], above: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(Conflict, match=f"{three[2]}.* is not in the plan"):
-        table.open().execute_compaction(table.session, above)
-    for name in ("check_session", "check_jvm_zone", "spark_of"):
-        monkeypatch.setattr(f"hudi_assets.engine.actions.compaction.hudi_executor.{name}", lambda *_: None)
-    monkeypatch.setattr(HudiExecutor, "_run", lambda *_: pytest.fail("Hudi was asked to execute it"))
-    with pytest.raises(Conflict, match=f"{three[2]}.* is not in the plan"):
-        HudiExecutor(table.open()._table).execute(table.session, above)
-    table.open().unschedule(above)
-    assert set(table.rows()) == {1, 2, 3}
-
-
-def test_nor_is_another_engines_plan_executed_that_would(
-    table: Table, three: list[str], above: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Hudi's plans stand at the time of planning: the rule for ours, that nothing is below, does not hold for them."""
-    monkeypatch.setattr("hudi_assets.engine.model.Plan.is_ours", False)
-    state = table.open().state()
-    (plan,) = state.executable_plans
-    with pytest.raises(Conflict, match="executing it would hide its rows") as told:
-        refuse_stragglers(state, plan)
-    assert f"Unschedule {above}" in str(told.value)
-
-
-def test_a_clean_keeps_the_last_copy(table: Table, three: list[str], hidden: str) -> None:
-    lost = table.only(f".*_{three[2]}.log.*")
-    for number in range(3):
-        table.put(4, 9_500 + number)
-        table.compact(9_500 + number)
-    cleaned = table.open(**{"hudi_assets.query.grace": "0s"}).clean(retained=1)
-    assert not isinstance(cleaned, NothingToDo)
-    assert lost.exists()
-    assert table.only(f".*_{three[0]}.log.*").exists()  # a slice goes whole or stays whole
-
+from tests.unit.hidden_rows.steps import findings, found
+from tests.unit.test_past_instants import Table
 
 # ------------------------------------------------------------------------------- what is told, and the ways out
-
-
-def findings(table: Table, **settings: str) -> dict[str, tuple[str, str, str]]:
-    return {one.kind: (one.path, one.what, one.hint) for one in table.open(**settings).validate()}
 
 
 def test_validate_tells_what_is_hidden(table: Table, three: list[str], hidden: str) -> None:
@@ -322,7 +106,9 @@ def test_the_promise_stops_below_hidden_rows(table: Table, three: list[str], hid
     assert rows == HiddenRows(three[2], hidden, 1, 9_000)
     assert rows.words.endswith(f"{three[2]} is in no view, behind {hidden}: from 1970-01-01T00:00:09Z on")
     assert freshness_facts(promise)["in no view"] == promise_metadata(promise, 0)["rows_in_no_view"] == rows.words
-    assert table.open().past_freshness()[-1].after == 8_999
+    last = table.open().past_freshness()[-1]
+    assert (last.after, last.remaining_log_files, last.remaining_bytes) == (8_999, 0, 0)
+    assert promise_properties(promise, "/t", None)["hudi_assets.reason"] == rows.words
 
 
 def test_the_page_names_them(table: Table, three: list[str], hidden: str) -> None:
