@@ -102,8 +102,22 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a clustering that keeps the group is said not to have read its log files",
         f"{_ENGINE}/table/files/hidden.py",
-        'return "" if appended_to.isdigit() and appended_to >= instant.timestamp else None',
+        'return "" if on_top or self._is_new(key, instant) else None',
         'return ""',
+        HIDDEN,
+    ),
+    Breakage(
+        "any first base file of a replacecommit is of a group that it made",
+        f"{_ENGINE}/table/files/hidden.py",
+        "return is_first and any(replaced.values()) and",
+        "return is_first and",
+        HIDDEN,
+    ),
+    Breakage(
+        "a log file behind the base file of the clustering that made its group is not found",
+        f"{_ENGINE}/table/files/hidden.py",
+        "if on_top or self._is_new(key, instant) else",
+        "if on_top else",
         HIDDEN,
     ),
     Breakage(

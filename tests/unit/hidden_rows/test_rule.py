@@ -132,6 +132,28 @@ def test_a_clustering_that_keeps_the_group_took_its_log_files(table: Table, thre
     assert found(table) == ({three[2]} if after else set())
 
 
+@pytest.mark.parametrize("replaced", [{}, {"": ["another-0"]}])
+def test_a_log_file_behind_the_clustering_that_made_its_group(table: Table, replaced: dict[str, list[str]]) -> None:
+    """One that replaces nothing keeps its groups, and has read what was in them."""
+    frame = table.session.rows([{"id": 1, "ts": 1_000, "v": 0}], SCHEMA)
+    first = table.open().bulk_insert(table.session, frame).instant
+    assert first is not None
+    second = table.put(2, 2_000)
+    later = begun_later(table, first, moved(table.open().state().timeline.completions[second], 1))
+    for path in table.timeline.glob(f"{later}*"):
+        path.rename(path.with_name(path.name.replace("deltacommit", "replacecommit")))
+    state = table.open().state()
+    of_hudi = next(i for i in state.timeline.instants if i.timestamp == second)
+    wrote = state.commit(of_hudi)
+    stats = tuple(stat._replace(prev_commit=second) for stat in wrote.stats)  # as 1.2.0 writes it
+    (table.timeline / of_hudi.file_name).write_bytes(state.layout.encode_commit(replace(wrote, stats=stats)))
+    done = next(i for i in state.timeline.instants if i.timestamp == later)
+    body = replace(state.commit(done), operation="CLUSTER", replaced=replaced)
+    (table.timeline / done.file_name).write_bytes(state.layout.encode_commit(body))
+    assert set(table.rows()) == {1}
+    assert found(table) == ({second} if replaced else set())
+
+
 @pytest.mark.parametrize("completed", [False, True])
 def test_a_write_that_was_under_way_when_a_plan_was_made_is_not_hidden(
     table: Table, three: list[str], completed: bool, monkeypatch: pytest.MonkeyPatch

@@ -263,12 +263,20 @@ class _Bases:
             return None
         instant, stat = known
         if instant.action is Action.REPLACE_COMMIT:
-            # A clustering reads whole slices, and some keep the group. It took no log file that was written on top.
-            return "" if appended_to.isdigit() and appended_to >= instant.timestamp else None
+            # A clustering reads whole slices, and one strategy keeps the groups. It took nothing that came on top.
+            on_top = appended_to.isdigit() and appended_to >= instant.timestamp
+            return "" if on_top or self._is_new(key, instant) else None
         if instant.action is not Action.COMMIT:  # whoever inserts reads the base file alone
             return stat.prev_commit if stat.prev_commit.isdigit() else ""
         op = self._operations(instant).get(key)
         return None if op is None else _replaced_by(op)
+
+    def _is_new(self, key: GroupKey, replacing: Instant) -> bool:
+        """True where a replacecommit made the group: one that keeps groups replaces none, or that very one."""
+        replaced = self._state.commit(replacing).replaced
+        partition, file_id = key
+        is_first = min(self._by[key]) == replacing.timestamp
+        return is_first and any(replaced.values()) and file_id not in replaced.get(partition, ())
 
     def _operations(self, compaction: Instant) -> Mapping[GroupKey, Operation]:
         if compaction not in self._ops:
