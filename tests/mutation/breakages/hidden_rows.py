@@ -11,8 +11,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "log files that a compaction merged count as hidden",
         f"{_ENGINE}/table/files/hidden.py",
-        "if stat.path not in merged]",
-        "]",
+        "if stat.path not in shown and stat.path not in merged and",
+        "if stat.path not in shown and",
         HIDDEN,
     ),
     Breakage(
@@ -32,8 +32,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a log file that is in the view is called hidden",
         f"{_ENGINE}/table/files/hidden.py",
-        "if one.path not in shown)",
-        ")",
+        "if stat.path not in shown and stat.path not in merged and",
+        "if stat.path not in merged and",
         HIDDEN,
     ),
     Breakage(
@@ -53,8 +53,22 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a clean takes the last copy of hidden rows",
         f"{_ENGINE}/table/files/needed.py",
-        "wanted = inventory.savepointed | inventory.hidden",
+        "wanted = inventory.savepointed | (frozenset() if key in inventory.replaced else inventory.hidden)",
         "wanted = inventory.savepointed",
+        HIDDEN,
+    ),
+    Breakage(
+        "a clean leaves a replaced group, whose rows come back once the replacecommit is archived",
+        f"{_ENGINE}/table/files/needed.py",
+        "(frozenset() if key in inventory.replaced else inventory.hidden)",
+        "inventory.hidden",
+        HIDDEN,
+    ),
+    Breakage(
+        "something is told of the file groups of a plan that cannot be read",
+        f"{_ENGINE}/table/files/hidden.py",
+        "            unread.update((stat.partition, stat.file_id) for stat in state.commit(compaction).stats)\n",
+        "",
         HIDDEN,
     ),
     Breakage(
@@ -186,7 +200,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "remembered log files count as hidden though what they lay behind is gone",
         f"{_ENGINE}/table/files/hidden.py",
-        "stands = kept.behind in writes or kept.behind in state.archived_completions",
+        "stands = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))",
         "stands = True",
         HIDDEN,
     ),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
 
-from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan, State
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.files.missing import parse_file
@@ -102,15 +102,15 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
     if not state.layout.cuts_by_completion:
         return ()
     opens = next((i for i in state.timeline.pending_compactions if i.timestamp == plan.instant), None)
-    merged = _merged(state)
-    if opens is None or merged is None:
+    if opens is None:
         return ()
+    merged, unread = state.derive(_merged)
     ops = {(op.partition, op.file_id): op for op in plan.operations}
     taken = merged | frozenset(_read_by(plan))
     found = []
     for instant, stat in _log_stats(state, plan.instant):
         op = ops.get((stat.partition, stat.file_id))
-        if op is None or stat.path in taken:
+        if op is None or stat.path in taken or (stat.partition, stat.file_id) in unread:
             continue
         replaced = _replaced_by(op)
         if replaced is not None and replaced <= _completion(instant) and _is_own(state, instant, stat):
@@ -119,20 +119,22 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
 
 
 def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
-    merged = _merged(state)
-    if merged is None:
-        return ()
-    found = [*_remembered(state, merged), *_behind_bases(state, merged)]
     # One that was completed below its own request may have opened the newest slice, above the base file.
-    shown = {log.path for log in state.remaining_logs} if found else ()
+    shown = frozenset(log.path for log in state.remaining_logs)
+    found = [*_remembered(state, shown), *_behind_bases(state, shown)]
     taken = {path: plan.instant for plan in state.pending_plans for op in plan.operations for path in op.log_files}
-    return tuple(replace(one, taken_by=taken.get(one.path)) for one in found if one.path not in shown)
+    return tuple(replace(one, taken_by=taken.get(one.path)) for one in found)
 
 
-def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
+def _behind_bases(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
     newest = _newest_base(state)
     below = _log_stats(state, newest) if newest is not None else ()
-    unlisted = [(i, stat) for i, stat in below if stat.path not in merged]
+    merged, unread = state.derive(_merged)
+    unlisted = [
+        (i, stat)
+        for i, stat in below
+        if stat.path not in shown and stat.path not in merged and (stat.partition, stat.file_id) not in unread
+    ]
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
         return
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
@@ -145,17 +147,18 @@ def _behind_bases(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]
             yield Hidden(stat, instant, behind, gone)
 
 
-def _remembered(state: TableState, merged: frozenset[str]) -> Iterator[Hidden]:
+def _remembered(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
     """What a look found before the delta commit was archived, and still is so."""
     if not state.archived_facts.hides:
         return
     writes = {i.timestamp: i for i in state.timeline.completed(*WRITES)}
+    merged, _ = state.derive(_merged)
     for path, kept in state.archived_facts.memory.hidden.items():
         log = parse_file(state, path)
-        if log is None or path in merged or not state.timeline.is_archived(kept.delta_commit):
+        if log is None or path in shown or path in merged or not state.timeline.is_archived(kept.delta_commit):
             continue
-        # The archive tells whether it was completed to the end, or rolled back since that look.
-        stands = kept.behind in writes or kept.behind in state.archived_completions
+        # The archive tells whether both were completed to the end, or rolled back since that look.
+        stands = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))
         if not stands or _is_overwritten(state, (log.partition, log.file_id)):
             continue
         stat = WriteStat(path, log.partition, log.file_id, "null", kept.size)
@@ -190,13 +193,21 @@ def _is_own(state: TableState, instant: Instant, stat: WriteStat) -> bool:
     return isinstance(log, LogFile) and log.base_instant == instant.timestamp
 
 
-def _merged(state: TableState) -> frozenset[str] | None:
-    """The log files that plans of completed compactions take or carry over; None where one cannot be read."""
-    try:
-        plans = [state.plan(i.timestamp) for i in state.timeline.completed(Action.COMMIT)]
-    except CorruptTable:
-        return None
-    return frozenset(path for plan in plans if plan is not None for path in _read_by(plan))
+def _merged(state: TableState) -> tuple[frozenset[str], frozenset[GroupKey]]:
+    """The log files that plans of completed compactions take or carry over.
+
+    And the file groups of those whose plan cannot be read: nothing is said of them.
+    """
+    paths: set[str] = set()
+    unread: set[GroupKey] = set()
+    for compaction in state.timeline.completed(Action.COMMIT):
+        try:
+            plan = state.plan(compaction.timestamp)
+        except (CorruptTable, UnsupportedTable):
+            unread.update((stat.partition, stat.file_id) for stat in state.commit(compaction).stats)
+            continue
+        paths.update(_read_by(plan) if plan is not None else ())
+    return frozenset(paths), frozenset(unread)
 
 
 def _read_by(plan: Plan) -> Iterator[str]:
