@@ -29,8 +29,11 @@ from hudi_assets.catalog.publication import properties_of
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
+from hudi_assets.reporting import pictures
 from hudi_assets.resources.catalog import Catalog
 from tests.local_session import Frame, LocalSession, install
+
+RASTERIZED = pictures.png
 
 
 @dataclass
@@ -185,9 +188,13 @@ class FileCatalog(Catalog):
 
 @pytest.fixture
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
-    """The same without Spark: for what the engine and Dagster do between themselves."""
+    """The same without Spark: for what the engine and Dagster do between themselves.
+
+    Its pictures are made, and not rasterized, which takes a fifth of such a test: `platform` and tests of pictures do.
+    """
     monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
     install(monkeypatch.setattr)
+    monkeypatch.setattr(pictures, "png", lambda figure: b"\x89PNG of " + type(figure).__name__.encode())
     with DagsterInstance.ephemeral() as instance:
         yield Platform(tmp_path, InProcess(), instance, catalog=FileCatalog(file=str(tmp_path / "catalog.json")))
 

@@ -17,7 +17,8 @@ from hudi_assets.dagster.told import PROMISED, highest_promise
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import Freshness, Publication
 from hudi_assets.engine.model.units import iso
-from tests.dagster.conftest import Platform, checks
+from hudi_assets.reporting import pictures
+from tests.dagster.conftest import RASTERIZED, Platform, checks
 from tests.dagster.small_source import ms
 
 
@@ -127,7 +128,8 @@ def test_a_stated_latency_has_no_evidence_to_show(quick: Platform) -> None:
 # -- what a dry run shows -------------------------------------------------------------------------
 
 
-def test_a_dry_run_shows_what_each_threshold_would_cost(quick: Platform) -> None:
+def test_a_dry_run_shows_what_each_threshold_would_cost(quick: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "png", RASTERIZED)
     quick.ingest(0, 1)
     found = _observation(quick.compact(dry_run=True))
     rows = [record.data for record in found["cost_curve"].records]
