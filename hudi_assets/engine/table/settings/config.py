@@ -15,6 +15,7 @@ import javaproperties
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.settings import is_true, listed, whole_number
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
@@ -293,10 +294,10 @@ def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | 
     stated = {**own, **(given or {})}
     _refuse_unsupported(stated, where)
     check_own_settings(stated, where)
-    layout = layout_of(_integer(stated, VERSION, "0", where), where)
+    layout = layout_of(whole_number(stated, VERSION, 0, where=where), where)
     properties = {**evident_rules(own, layout), **stated}
     get = properties.get
-    record_key = _fields(get("hoodie.table.recordkey.fields", ""))
+    record_key = listed(get("hoodie.table.recordkey.fields"))
     merging = parse_merge_settings(properties, layout, where)
     latency = get(DATA_LATENCY)
     learned = (latency or "").strip().lower() == AUTO
@@ -308,11 +309,11 @@ def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | 
         event_time_field=get(EVENT_TIME_FIELD) or None,
         event_time_unit=get(EVENT_TIME_UNIT) or None,
         # CustomKeyGenerator's fields have their kind behind a colon.
-        partition_fields=tuple(name.partition(":")[0] for name in _fields(get("hoodie.table.partition.fields", ""))),
+        partition_fields=tuple(name.partition(":")[0] for name in listed(get("hoodie.table.partition.fields"))),
         key_generator=key_generators.stated_generator(properties),
-        hive_style=_flag(get(HIVE_STYLE)),
-        url_encode=_flag(get(URL_ENCODE)),
-        buckets=_integer(properties, BUCKETS, "0", where) or None,
+        hive_style=is_true(properties, HIVE_STYLE),
+        url_encode=is_true(properties, URL_ENCODE),
+        buckets=whole_number(properties, BUCKETS, 0, where=where) or None,
         # With one key field, ComplexKeyGenerator too writes the bare value (tried with 0.15.0).
         complex_keys=len(record_key) > 1,
         timezone=_timezone(properties, where),
@@ -324,7 +325,7 @@ def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | 
         writers=get(WRITERS, "").lower() or None,
         carry_over=get(CARRY_OVER, "auto").lower(),
         log_block_format=get(LOG_BLOCK_FORMAT, "parquet").lower(),
-        log_file_max_size=_integer(properties, LOG_FILE_MAX_SIZE, str(1 << 30), where),
+        log_file_max_size=whole_number(properties, LOG_FILE_MAX_SIZE, 1 << 30, where=where),
         buckets_given=False,
         created_here=CLOCK in properties,
         compaction=parse_compaction_settings(properties, where),
@@ -356,14 +357,6 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
         raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
 
 
-def _fields(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _flag(text: str | None) -> bool:
-    return (text or "false").strip().lower() == "true"
-
-
 def _timezone(properties: Mapping[str, str], where: str) -> str:
     """The zone of the instants: UTC, or what the owner states beside LOCAL, or LOCAL: this process's own."""
     stated = properties.get(TIMELINE_ZONE, "").strip()
@@ -388,13 +381,3 @@ def _quantile(properties: Mapping[str, str], where: str) -> float:
     if not 0 < value <= 1:
         raise InvalidInput(f"{LATENCY_QUANTILE} is {text!r}.", where=where, hint="Give one above 0, up to 1.")
     return value
-
-
-def _integer(properties: Mapping[str, str], key: str, default: str, where: str) -> int:
-    text = properties.get(key) or default
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(
-            f"{key} is {text!r}, which is no number.", where=where, hint="Give a whole number."
-        ) from None

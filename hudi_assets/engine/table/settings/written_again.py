@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model.settings import listed
 from hudi_assets.engine.timeline.instants import is_instant
 
 WRITTEN_AGAIN: Final = "hudi_assets.written.again"
@@ -13,7 +14,7 @@ WRITTEN_AGAIN: Final = "hudi_assets.written.again"
 
 def written_again(properties: Mapping[str, str], where: str) -> frozenset[str]:
     """The instants of the delta commits that are named. Raises `InvalidInput` for what is no instant."""
-    stated = [part.strip() for part in properties.get(WRITTEN_AGAIN, "").split(",") if part.strip()]
+    stated = listed(properties.get(WRITTEN_AGAIN))
     for instant in stated:
         if not is_instant(instant):
             hint = "Give the instants of delta commits, with commas between."
