@@ -46,7 +46,7 @@ from hudi_assets.dagster.looks import (
 )
 from hudi_assets.dagster.presence import absence
 from hudi_assets.dagster.told import promised_before
-from hudi_assets.engine import Conflict, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
+from hudi_assets.engine import Conflict, Freshness, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -100,6 +100,7 @@ def decide(
     trigger: TriggerName = TriggerName.EVENT_TIME,
     reach: int | None = None,
     promised: int | None = None,
+    held: bool = False,
 ) -> Decision:
     """What the table needs. Pure; times are epoch ms, durations ms.
 
@@ -107,6 +108,7 @@ def decide(
     first fall below the second: that is published at once, and compacted at once where the SLO is broken.
     `reach`: how far event time could be compacted, where bounds let a single plan do less. `promised` is the highest
     freshness that readers were told: where the fall is published already, the late data is compacted all the same.
+    `held`: rows in no view hold the freshness where it is, so that no compaction moves it.
     """
     if pending is not None:
         return Compact(f"compaction {pending.instant} is planned and was not finished")
@@ -120,7 +122,7 @@ def decide(
     if last_threshold is None:
         return Compact(f"first compaction, up to {iso(due.threshold)}", warning)
     helps = promised is not None and (freshness is None or freshness < min(promised, due.claims))
-    if (fallen or helps) and slo is not None and (freshness is None or now - freshness > slo):
+    if (fallen or helps) and not held and slo is not None and (freshness is None or now - freshness > slo):
         words = _fallen(freshness, published if fallen else promised)
         return Compact(f"{words}, more than {duration(slo)} behind the clock", warning)
     moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
@@ -315,9 +317,19 @@ def _decide_for(hudi: "HudiTable", seen: Look, known: Known, table: TableAssets)
         trigger=settings.trigger,
         reach=promise.watermark if hudi.plans_in_series else None,
         promised=promised_before(known, table.key("freshness"), promise.instant),
+        held=is_held_by_hidden_rows(promise),
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
+
+
+def is_held_by_hidden_rows(promise: Freshness) -> bool:
+    """Whether rows in no view, and no log file that a compaction would take, keep the freshness where it is."""
+    lows = [rows.min_event_time for rows in promise.hidden]
+    known = [low for low in lows if low is not None]
+    if len(known) < len(lows):
+        return True  # the event times of some are unknown, so there is no freshness until they are back
+    return bool(known) and promise.freshness is not None and promise.freshness >= min(known) - 1
 
 
 def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:

@@ -227,7 +227,8 @@ class Validator:
     def _brings_back(self, commit: Instant, behind: Instant, logs: list[Hidden]) -> str:
         """What brings the rows back into view."""
         hint = "Stop the writers' cleaner."
-        again = f"rite the rows of {commit.timestamp} once more, then state {WRITTEN_AGAIN}={commit.timestamp}."
+        wanted = f"rite those rows of {commit.timestamp} once more that nobody has written or deleted since"
+        again = f"{wanted}. Then state {WRITTEN_AGAIN}={commit.timestamp} wherever the table is opened."
         if taken_by := next((log.taken_by for log in logs if log.taken_by is not None), None):
             return f"{hint} Compaction {taken_by} takes them: execute it before a clean."
         if any(log.gone for log in logs) or not self._may_be_rolled_back(behind):

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 from dagster import AssetKey, AssetMaterialization, RunRequest, SkipReason
 
-from hudi_assets.dagster.sensors import Compact, PublishFreshness, Recover, Wait, decide, or_recover
+from hudi_assets.dagster.sensors import (
+    Compact,
+    PublishFreshness,
+    Recover,
+    Wait,
+    decide,
+    is_held_by_hidden_rows,
+    or_recover,
+)
 from hudi_assets.engine.errors import HudiAssetsError
-from hudi_assets.engine.model import NO_THRESHOLD, NoPlan, Plan, QueryTime
+from hudi_assets.engine.model import NO_THRESHOLD, Freshness, HiddenRows, NoPlan, Plan, QueryTime
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.resources.catalog import Catalog
 from tests.dagster.conftest import Platform
@@ -133,6 +141,32 @@ def test_a_table_whose_unit_nobody_can_tell_has_its_promise_taken_back(quick: Pl
     request = quick.tick()
     assert isinstance(request, RunRequest)
     assert request.asset_selection == [key]
+
+
+def test_no_compaction_is_asked_for_what_rows_in_no_view_hold_down() -> None:
+    """The freshness stays broken for good: a run at every tick would help nobody."""
+    fallen = {"freshness": 2 * _H, "published": 2 * _H, "promised": 7 * _H, "slo": 3 * _H}
+    assert isinstance(_decide(**fallen), Compact)
+    assert isinstance(_decide(**fallen, held=True), Wait)
+    assert isinstance(_decide(**(fallen | {"published": 5 * _H}), held=True), PublishFreshness)
+    assert isinstance(_decide(**fallen, held=True, due=_plan(11 * _H)), Compact)
+
+
+@pytest.mark.parametrize(
+    ("freshness", "lows", "held"),
+    [
+        (5, (), False),
+        (8_999, (9_000,), True),
+        (8_999, (9_000, 9_500), True),
+        (8_000, (9_000,), False),  # a log file that remains is lower
+        (None, (9_000,), False),  # one that remains is unknown
+        (None, (9_000, None), True),
+    ],
+)
+def test_what_holds_the_freshness_down(freshness: int | None, lows: tuple[int | None, ...], held: bool) -> None:
+    hidden = tuple(HiddenRows("20240301000000000", "20240301000000001", 1, low) for low in lows)
+    promise = Freshness(freshness, None, 20_000, None, None, None, computed_at=20_000, hidden=hidden)
+    assert is_held_by_hidden_rows(promise) is held
 
 
 @pytest.mark.spark

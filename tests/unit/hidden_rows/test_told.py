@@ -53,7 +53,7 @@ def test_a_later_compaction_is_not_to_be_rolled_back(table: Table, three: list[s
     table.put(4, 9_500)
     table.compact(9_500)
     _, _, hint = findings(table)["hidden_rows"]
-    assert f"Write the rows of {three[2]} once more" in hint
+    assert f"Write those rows of {three[2]} once more that nobody has written or deleted since." in hint
     assert "Roll" not in hint
 
 
@@ -208,7 +208,7 @@ def test_hidden_rows_outlive_the_archiving_of_their_commit(table: Table, hidden:
         path, what, hint = findings(table)["hidden_rows"]
         assert path == lost.name
         assert ("cleaned" in what) is gone
-        assert f"Write the rows of {archived} once more" in hint
+        assert f"Write those rows of {archived} once more" in hint
     table.put(3, 9_000)
     assert table.open(**{WRITTEN_AGAIN: archived}).freshness().hidden == ()
     table.compact(30_000)
