@@ -261,6 +261,7 @@ def test_an_unreadable_plan_says_nothing_of_its_groups_alone(table: Table, three
     (table.timeline / f"{at}.compaction.requested").write_bytes(b"")
     assert found(table) == {three[2]}
     (table.timeline / f"{hidden}.compaction.requested").write_bytes(b"")
+    (table.path / ".hoodie/.aux/hudi_assets/memory.json").unlink()
     assert found(table) == set()
 
 
@@ -310,22 +311,3 @@ def test_a_clean_keeps_the_last_copy(table: Table, three: list[str], hidden: str
     assert not isinstance(cleaned, NothingToDo)
     assert lost.exists()
     assert table.only(f".*_{three[0]}.log.*").exists()  # a slice goes whole or stays whole
-
-
-def test_a_clean_leaves_nothing_of_a_replaced_group(table: Table, three: list[str], hidden: str) -> None:
-    """Hudi's archiver takes the replaced group for cleaned. What was left of it would be in view again."""
-    state = table.open().state()
-    ((partition, file_id),) = state.view.groups
-    at = moved(state.timeline.last or "", 1_000)
-    body = CommitMetadata("CLUSTER", (), replaced={partition: [file_id]})
-    path = f".hoodie/timeline/{at}_{moved(at, 1)}.replacecommit"
-    state.storage.replace(path, state.layout.encode_commit(body))
-    table.clock.ms += 10_000
-    for number in range(3):
-        table.put(4, 9_500 + number)
-        table.compact(9_500 + number)
-    assert set(table.rows()) == {4}
-    table.open(**{"hudi_assets.query.grace": "0s"}).clean(retained=1)
-    assert not [file.name for file in table.path.iterdir() if file_id in file.name]
-    assert found(table) == {three[2]}  # gone, and told of by its stat
-    assert set(table.rows()) == {4}

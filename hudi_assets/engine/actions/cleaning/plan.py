@@ -18,7 +18,7 @@ from hudi_assets.engine.model import Action, FileSlice, Instant, NothingToDo
 from hudi_assets.engine.model.cleans import CleaningPolicy, CleanPlan
 from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.model.units import HOUR_MS, duration
-from hudi_assets.engine.table.files.needed import Inventory, SliceKey, deletable, links_into
+from hudi_assets.engine.table.files.needed import Inventory, SliceKey, deletable, links_into, slice_files
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ago
 
 POLICY: Final = "hoodie.cleaner.policy"
@@ -90,6 +90,12 @@ def plan_clean(
     earliest = earliest_to_retain(inventory.timeline, keep, now_ms, timezone)
     if earliest is None and keep.policy is not CleaningPolicy.KEEP_LATEST_FILE_VERSIONS:
         return NothingToDo(f"every commit is retained ({keep.policy}, {keep.retained})")
+    why = ""
+    replacing = _first_replacing_hidden_rows(inventory)
+    if replacing is not None and earliest is None:
+        return NothingToDo(f"{replacing.timestamp} replaced a file group with rows in no view: `validate` names them")
+    if replacing is not None and earliest is not None and replacing.timestamp < earliest.timestamp:
+        earliest, why = replacing, f", and {replacing.timestamp}, which replaced rows in no view: `validate` names them"
     files: dict[str, list[str]] = {}
     given_up = tuple(_given_up(inventory, keep, earliest))
     settled = _settled(inventory, given_up, instant_ago(now_ms, grace_ms, timezone) if grace_ms else None)
@@ -99,10 +105,24 @@ def plan_clean(
         if len(settled) < len(given_up):
             held = len(given_up) - len(settled)
             return NothingToDo(f"{held} file slices were replaced less than {duration(grace_ms)} ago")
-        return NothingToDo(f"no file slice is older than what is retained ({keep.policy}, {keep.retained})")
+        return NothingToDo(f"no file slice is older than what is retained ({keep.policy}, {keep.retained}{why})")
     last = completed[-1].timestamp
     links = links_into(inventory, frozenset(path for paths in files.values() for path in paths))
     return CleanPlan(keep.policy, earliest, last, {p: tuple(sorted(paths)) for p, paths in files.items()}, links)
+
+
+def _first_replacing_hidden_rows(inventory: Inventory) -> Instant | None:
+    """The earliest replacecommit of a group whose files stay, as they are the last copy of rows in no view.
+
+    No clean may retain from a later instant. Hudi's archiver takes replaced groups for cleaned below that
+    (ClusteringUtils.getEarliestInstantToRetainForClustering); with the replacecommit archived their rows would be back.
+    """
+    held = {
+        inventory.replaced[key]
+        for key, slices in inventory.groups.items()
+        if key in inventory.replaced and any(inventory.hidden.intersection(slice_files(s)) for s in slices)
+    }
+    return next((i for i in inventory.timeline.completed(Action.REPLACE_COMMIT) if i.timestamp in held), None)
 
 
 def _given_up(inventory: Inventory, keep: Retention, earliest: Instant | None) -> Iterator[SliceKey]:

@@ -104,13 +104,13 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
     opens = next((i for i in state.timeline.pending_compactions if i.timestamp == plan.instant), None)
     if opens is None:
         return ()
-    merged, unread = state.derive(_merged)
+    merged = state.derive(_merged)
     ops = {(op.partition, op.file_id): op for op in plan.operations}
-    taken = merged | frozenset(_read_by(plan))
+    taken = frozenset(_read_by(plan))
     found = []
     for instant, stat in _log_stats(state, plan.instant):
         op = ops.get((stat.partition, stat.file_id))
-        if op is None or stat.path in taken or (stat.partition, stat.file_id) in unread:
+        if op is None or stat.path in taken or merged.may_have(stat):
             continue
         replaced = _replaced_by(op)
         if replaced is not None and replaced <= _completion(instant) and _is_own(state, instant, stat):
@@ -129,12 +129,8 @@ def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
 def _behind_bases(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
     newest = _newest_base(state)
     below = _log_stats(state, newest) if newest is not None else ()
-    merged, unread = state.derive(_merged)
-    unlisted = [
-        (i, stat)
-        for i, stat in below
-        if stat.path not in shown and stat.path not in merged and (stat.partition, stat.file_id) not in unread
-    ]
+    elsewhere = [(i, stat) for i, stat in below if stat.path not in shown]
+    unlisted = [(i, stat) for i, stat in elsewhere if not state.derive(_merged).may_have(stat)]
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
         return
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
@@ -148,18 +144,24 @@ def _behind_bases(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
 
 
 def _remembered(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
-    """What a look found before the delta commit was archived, and still is so."""
+    """What an earlier look found and still is so, where the timeline does not tell it any more.
+
+    Its delta commit is archived, or the plan of a compaction of its group cannot be read.
+    """
     if not state.archived_facts.hides:
         return
     writes = {i.timestamp: i for i in state.timeline.completed(*WRITES)}
-    merged, _ = state.derive(_merged)
+    merged = state.derive(_merged)
     for path, kept in state.archived_facts.memory.hidden.items():
         log = parse_file(state, path)
-        if log is None or path in shown or path in merged or not state.timeline.is_archived(kept.delta_commit):
+        if log is None or path in shown or path in merged.paths:
+            continue
+        group = log.partition, log.file_id
+        if kept.delta_commit in writes and group not in merged.unknown:
             continue
         # The archive tells whether both were completed to the end, or rolled back since that look.
-        stands = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))
-        if not stands or _is_overwritten(state, (log.partition, log.file_id)):
+        stand = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))
+        if not stand or _is_overwritten(state, group):
             continue
         stat = WriteStat(path, log.partition, log.file_id, "null", kept.size)
         commit = Instant(kept.delta_commit, Action.DELTA_COMMIT, State.COMPLETED, "", kept.completion)
@@ -193,21 +195,31 @@ def _is_own(state: TableState, instant: Instant, stat: WriteStat) -> bool:
     return isinstance(log, LogFile) and log.base_instant == instant.timestamp
 
 
-def _merged(state: TableState) -> tuple[frozenset[str], frozenset[GroupKey]]:
+@dataclass(frozen=True, slots=True)
+class _Merged:
     """The log files that plans of completed compactions take or carry over.
 
-    And the file groups of those whose plan cannot be read: nothing is said of them.
+    `unknown`: the file groups of those whose plan cannot be read. Nothing is told of them.
     """
+
+    paths: frozenset[str]
+    unknown: frozenset[GroupKey]
+
+    def may_have(self, stat: WriteStat) -> bool:
+        return stat.path in self.paths or (stat.partition, stat.file_id) in self.unknown
+
+
+def _merged(state: TableState) -> _Merged:
     paths: set[str] = set()
-    unread: set[GroupKey] = set()
+    unknown: set[GroupKey] = set()
     for compaction in state.timeline.completed(Action.COMMIT):
         try:
             plan = state.plan(compaction.timestamp)
         except (CorruptTable, UnsupportedTable):
-            unread.update((stat.partition, stat.file_id) for stat in state.commit(compaction).stats)
-            continue
-        paths.update(_read_by(plan) if plan is not None else ())
-    return frozenset(paths), frozenset(unread)
+            unknown.update((stat.partition, stat.file_id) for stat in state.commit(compaction).stats)
+        else:
+            paths.update(_read_by(plan) if plan is not None else ())
+    return _Merged(frozenset(paths), frozenset(unknown))
 
 
 def _read_by(plan: Plan) -> Iterator[str]:

@@ -42,16 +42,13 @@ class Inventory:
 
 def protected_files(inventory: Inventory) -> frozenset[str]:
     """Files that no clean may take: the newest slice and base file of each group, savepoints, what a
-    pending compaction reads, what its links lead to (its plan names that), and the last copy of rows in no view.
-
-    Not where the group was replaced: what a clean leaves of it is in view again once the replacecommit is archived.
-    """
+    pending compaction reads, what its links lead to (its plan names that), and the last copy of rows in no view."""
     kept: set[str] = set()
+    wanted = inventory.savepointed | inventory.hidden
     for key, slices in inventory.groups.items():
         reads = inventory.compacting.get(key)
         compacting = [s for s in slices if reads is not None and s.base_instant >= reads]
         kept.update(inventory.links.get(path, path) for s in compacting for path in slice_files(s))
-        wanted = inventory.savepointed | (frozenset() if key in inventory.replaced else inventory.hidden)
         saved = [s for s in slices if wanted.intersection(slice_files(s))]
         newest = [] if key in inventory.replaced else [*slices[-1:], *[s for s in slices if s.base_file][-1:]]
         kept.update(path for s in (*compacting, *saved, *newest) for path in slice_files(s))
