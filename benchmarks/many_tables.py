@@ -39,7 +39,7 @@ def resident_mb() -> float:
 def make_tables(folder: Path, count: int, commits: int, *, quiet: bool = False) -> None:
     """One table with some commits of the last hour, or of a day to come, and copies of it."""
     from hudi_assets.engine import HudiTable
-    from tests.local_session import LocalSession, install
+    from tests.tables.local_session import LocalSession, install
 
     first = folder / "t0"
     install(setattr)

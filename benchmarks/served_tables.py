@@ -103,7 +103,7 @@ def ticks_since(instance: Any, since: float) -> list[Any]:
 
 def commit(folder: Path, name: str, number: int) -> None:
     from hudi_assets.engine import HudiTable
-    from tests.local_session import LocalSession
+    from tests.tables.local_session import LocalSession
 
     session: Any = LocalSession()
     table = HudiTable.open(str(folder / "warehouse" / name))

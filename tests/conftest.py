@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_assets.engine.spark.start import local_session
 from tests import examples, quick_machine
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 quick_machine.load()
 examples.load()
@@ -46,5 +46,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> LocalSession:
-    """The engine without Spark, in this process: for many small steps. See tests/local_session.py."""
+    """The engine without Spark, in this process: for many small steps. See tests/tables/local_session.py."""
     return install(monkeypatch.setattr)

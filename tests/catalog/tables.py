@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 HOUR = 3_600_000
 SCHEMA = pa.schema(

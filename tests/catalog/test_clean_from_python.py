@@ -25,7 +25,7 @@ from hudi_assets.engine.storage import LocalStorage
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import make_table
 from tests.catalog.test_notes import URI, command, compacted, notes, place
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 __all__ = ["memory"]
 

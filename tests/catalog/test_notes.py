@@ -28,8 +28,8 @@ from hudi_assets.engine import (
 from hudi_assets.engine.table.settings.config import read_config
 from tests.catalog.in_memory import Memory, memory
 from tests.catalog.tables import HOUR, make_table, row, write
-from tests.local_session import LocalSession
 from tests.stores.memory import MemoryStorage
+from tests.tables.local_session import LocalSession
 
 __all__ = ["memory"]
 URI = "thrift://metastore.lake:9083"

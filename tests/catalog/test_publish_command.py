@@ -14,7 +14,7 @@ from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Names
 from tests.catalog.conftest import Served
 from tests.catalog.tables import HOUR, make_table, row, write
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -28,7 +28,7 @@ from tests.catalog.tables import HOUR, make_table, row, write
 from tests.catalog.world import World
 from tests.dagster.conftest import InProcess, Platform
 from tests.dagster.ticking import Sensor
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -13,7 +13,7 @@ from hudi_assets.engine import Conflict, InvalidInput
 from tests.catalog.conftest import Served
 from tests.catalog.reader import Reader
 from tests.catalog.tables import HOUR, make_table, row, write
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

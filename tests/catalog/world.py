@@ -19,7 +19,7 @@ from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.engine import HudiTable
 from tests.dagster.conftest import Platform
 from tests.dagster.ticking import Sensor
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 MAINTENANCE = ("compaction_plan", "ro_snapshot", "freshness", "housekeeping")
 _GLOB = re.compile(r"FROM parquet\.`([^`]*)`")

@@ -18,7 +18,7 @@ import pytest
 
 from hudi_assets import cli
 from hudi_assets.engine import HudiTable
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 DONE, FAILED, WRONG_USE, NOTHING_TO_DO = 0, 1, 2, 3
 START = datetime(2024, 5, 1, tzinfo=UTC)

@@ -24,7 +24,7 @@ from hudi_assets.engine.spark import start
 from hudi_assets.engine.spark.session import use_this_python
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 # -- Java -----------------------------------------------------------------------------------------
 

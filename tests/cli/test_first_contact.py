@@ -13,7 +13,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, WRONG_USE, Answer, contents, set_property
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 COLUMN = "hoodie.payload.event.time.field"
 LATENCY = "hudi_assets.data.latency"

@@ -23,7 +23,7 @@ from hudi_assets.engine import HudiTable, parse_latency
 from hudi_assets.engine.model.profile import SeenCleaner, SeenService
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, WRONG_USE, Answer, contents
 from tests.defs_project import DefsProject, compacted
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 from tests.tables.others import leave_to_others
 
 SCHEMA = pa.schema(

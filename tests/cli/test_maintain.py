@@ -25,7 +25,7 @@ from tests.cli.conftest import (
     run_process,
     set_property,
 )
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 Run = Callable[..., Answer]
 

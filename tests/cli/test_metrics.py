@@ -27,7 +27,7 @@ from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
 from hudi_assets.monitoring.tables import Monitored, watched_tables
 from hudi_assets.monitoring.watch import Watch
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
 Values = dict[tuple[str, str], float]

@@ -28,7 +28,7 @@ import yaml
 from hudi_assets.engine import HudiTable
 from hudi_assets.monitoring.samples import NAMES
 from tests.cli.conftest import Answer
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 RULES = Path(str(files("hudi_assets.monitoring"))) / "alerts.yml"
 CASES = Path(__file__).with_name("alert_cases.yml")

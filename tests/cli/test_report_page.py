@@ -17,7 +17,7 @@ from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.reporting.page import _section
 from hudi_assets.reporting.pictures import lag_figure, svg
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 
 class Read(HTMLParser):

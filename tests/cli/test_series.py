@@ -14,7 +14,7 @@ from hudi_assets.engine import Conflict, HudiTable, NoPlan
 from hudi_assets.engine.actions.compaction.series import CompactionSeries
 from hudi_assets.engine.model.units import iso
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, START, Answer, contents
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("p", pa.string())])
 LIVE = ("--writers", "locked", "--set", "hudi_assets.table.services=ours")

@@ -11,7 +11,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
-from tests.local_session import Frame
+from tests.tables.local_session import Frame
 from tests.tables.steps import at, with_properties
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])

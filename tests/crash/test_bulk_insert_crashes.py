@@ -11,7 +11,7 @@ from hudi_assets.engine import HudiTable
 from tests.crash.faulty import faults
 from tests.crash.tables import no_strays, snapshot
 from tests.crash.test_lookup_crashes import batch, new_table
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.metadata import switch_on
 from tests.tables.steps import rows_in
 

@@ -16,7 +16,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import CompactionResult, Plan
 from tests.crash.faulty import faults
 from tests.crash.tables import THRESHOLD, batch, carried_by, no_strays, planned, snapshot
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, with_properties
 
 

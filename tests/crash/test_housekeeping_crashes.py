@@ -15,7 +15,7 @@ from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.faulty import faults
 from tests.crash.tables import SCHEMA, carried_by, new_table, planned
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, rows_in
 
 SETTINGS = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.cleaner.commits.retained": "1"}

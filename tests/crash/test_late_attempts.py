@@ -24,7 +24,7 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.transaction.leftovers import leftovers
 from tests.crash.faulty import Crash, dying
 from tests.crash.tables import batch, new_table, no_strays, planned, snapshot, write
-from tests.local_session import Frame, LocalSession, _Tokens
+from tests.tables.local_session import Frame, LocalSession, _Tokens
 from tests.tables.other_index import of_index
 from tests.tables.steps import at
 

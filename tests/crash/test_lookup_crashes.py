@@ -11,7 +11,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from tests.crash.faulty import faults
 from tests.crash.tables import no_strays, snapshot
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.other_index import of_index
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])

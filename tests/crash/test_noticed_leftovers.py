@@ -14,7 +14,7 @@ from hudi_assets.engine.model import Action, Plan
 from tests.crash.faulty import DyingStorage, faults
 from tests.crash.tables import SCHEMA
 from tests.crash.test_housekeeping_crashes import path
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 __all__ = ["path"]  # the fixture

@@ -11,7 +11,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from tests.crash.faulty import faults
 from tests.crash.tables import SCHEMA, Row, Rows, new_table, no_strays, planned, rows_of, snapshot
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 

@@ -31,7 +31,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Freshness
 from hudi_assets.reporting import pictures
 from hudi_assets.resources.catalog import Catalog
-from tests.local_session import Frame, LocalSession, install
+from tests.tables.local_session import Frame, LocalSession, install
 
 RASTERIZED = pictures.png
 

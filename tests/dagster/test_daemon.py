@@ -33,7 +33,7 @@ from dagster._core.instance.ref import InstanceRef
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.timeline.instants import format_instant
 from tests.dagster.ticking import MORE
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,7 +25,7 @@ from hudi_assets.engine.timeline.instants import format_instant
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
 from tests.dagster.ticking import Sensor
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SLO = "freshness_within_slo"
 THRESHOLD = "no_pre_threshold_logs"

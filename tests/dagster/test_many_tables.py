@@ -23,7 +23,7 @@ from hudi_assets.dagster.looks import is_due
 from hudi_assets.dagster.round import RoundCursor
 from hudi_assets.engine import HudiTable
 from tests.defs_project import DefsProject
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 DEFAULTS: dict[str, Any] = {

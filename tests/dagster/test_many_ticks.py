@@ -24,7 +24,7 @@ from dagster._grpc.server import GrpcServerProcess
 
 from hudi_assets.engine import HudiTable
 from tests.dagster.test_many_tables import SCHEMA, made
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 TICKS = int(os.environ.get("MANY_TICKS", "60"))
 TABLES = int(os.environ.get("MANY_TABLES", "3"))

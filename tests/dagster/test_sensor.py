@@ -23,7 +23,7 @@ from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.resources.catalog import Catalog
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.others import others
 
 _H = 3_600_000

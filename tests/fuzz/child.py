@@ -19,7 +19,7 @@ from pathlib import Path
 from hudi_assets.engine.timeline import whole_files as settled
 from tests.fuzz.table import build
 from tests.fuzz.targets import OF_VERSION_9, TARGETS
-from tests.local_session import install
+from tests.tables.local_session import install
 
 HANG_S = 60
 MEMORY = 6 << 30  # address space: a guard for the machine

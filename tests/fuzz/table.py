@@ -20,7 +20,7 @@ from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.table import state
 from hudi_assets.engine.table.settings.config import LOG_BLOCK_FORMAT
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SCHEMA = pa.schema(
     [

@@ -29,7 +29,7 @@ from hudi_assets.engine.format.log_file.codec import (
 )
 from hudi_assets.engine.model import Action
 from tests.fuzz.table import Fuzzed, build, forget, snapshot
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 ROWS = pa.table({"_hoodie_record_key": [f"k{n}" for n in range(5)], "ts": list(range(5))})
 AVRO = arrow_to_avro_schema(ROWS.schema, "t", "n")

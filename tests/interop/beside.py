@@ -15,7 +15,7 @@ from hudi_assets.engine.queries.query import read_task
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.tables import START, hudi_options, rows
-from tests.local_session import Frame
+from tests.tables.local_session import Frame
 from tests.tables.metadata import in_metadata_table, on_disk
 
 MINUTE = 60_000

@@ -24,7 +24,7 @@ from hudi_assets.engine.model import Plan
 from scripts.hudi_client import Hudi
 from tests.interop.changed_zone import NAME, ChangedZone, process_in
 from tests.interop.test_time_zones import MINUTE, OPTIONS, SETTINGS, START
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 # Where the machine is too slow for one pace, the next is tried: so many times longer lasts whatever is timed.
 PACES = (1, 2, 4)

@@ -24,7 +24,7 @@ from tests.catalog.reader import Reader
 from tests.dagster.conftest import InProcess, Platform
 from tests.dagster.ticking import Sensor
 from tests.interop.catalog_life import Life, Shape
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(3600)]
 STEPS = int(os.environ.get("TRUTH_STEPS", "10"))

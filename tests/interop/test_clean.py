@@ -23,7 +23,7 @@ from scripts.hudi_rows import Rows, by_key, differences
 from tests.crash.faulty import Crash, DyingStorage
 from tests.crash.tables import carried_by
 from tests.interop.tables import hudi_options
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

@@ -23,8 +23,8 @@ from hudi_assets.engine.timeline.instants import Timeline
 from hudi_assets.engine.transaction.heartbeat import INTERVAL, Heartbeats
 from hudi_assets.engine.transaction.lock import LOCK_PATH, write_lock
 from scripts.hudi_client import Hudi, HudiError
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 

@@ -25,7 +25,7 @@ from scripts.hudi_client import HudiError
 from tests.interop.changed_zone import CLOCK_JAVA, NAME, ChangedZone, process_in
 from tests.interop.changed_zone_life import Life, lived, rows_of
 from tests.interop.test_time_zones import MINUTE, START
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(2400)]
 

@@ -16,7 +16,7 @@ from scripts.hudi_rows import Rows, by_key, differences, read_with_hudi_rs
 from tests.interop.readers import History, same_incremental, same_time_travel
 from tests.interop.tables import copy_of, hudi_options
 from tests.interop.test_queries_v9 import Beside, answer
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

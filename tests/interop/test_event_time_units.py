@@ -12,7 +12,7 @@ from hudi_assets.engine.model.column_unit import Source
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key
 from tests.interop.tables import hudi_options
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

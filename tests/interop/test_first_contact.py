@@ -19,7 +19,7 @@ from hudi_assets.cli import commands
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key
 from tests.cli.conftest import DONE, NOTHING_TO_DO, WRONG_USE, Answer, contents, run_here, run_process
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

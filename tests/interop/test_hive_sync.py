@@ -29,7 +29,7 @@ from hudi_assets.engine import (
 from scripts.hudi_client import Hudi, interop_python
 from tests.catalog.reader import Reader
 from tests.interop.hive_servers import metastore_on_postgresql
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(1200)]
 _SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("text", pa.string()), ("part", pa.string())])

@@ -23,11 +23,11 @@ from hudi_assets.engine.table.metadata.reader import ValidInstants
 from hudi_assets.engine.table.settings.indexes import parse_index_settings
 from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key, differences
-from tests import local_session
 from tests.interop.readers import History, Readers, same_incremental, same_time_travel
 from tests.interop.tables import compacted, copy_of, hudi_options, planned, rows
-from tests.local_session import LocalSession
 from tests.oracle import bloom as bloom_reference
+from tests.tables import local_session
+from tests.tables.local_session import LocalSession
 from tests.tables.metadata import column_stats
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]

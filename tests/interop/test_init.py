@@ -24,7 +24,7 @@ from scripts.hudi_client import Hudi
 from scripts.hudi_rows import by_key
 from tests.defs_project import DefsProject, compacted
 from tests.interop.tables import hudi_options
-from tests.local_session import install
+from tests.tables.local_session import install
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 LATE_S = 3 * 86_400

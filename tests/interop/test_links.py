@@ -13,8 +13,8 @@ from hudi_assets.engine.model import CarryOver
 from hudi_assets.engine.timeline.carried_over import SYMLINK_OPERATIONS, encode_carried_over
 from scripts.hudi_client import Hudi
 from tests.crash.tables import carried_by
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 RELEASES = pytest.mark.parametrize("release", ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)])

@@ -25,8 +25,8 @@ from hudi_assets.engine.transaction.lock import write_lock
 from hudi_assets.engine.transaction.publish import Publisher
 from scripts.hudi_client import Hudi, HudiError
 from tests.interop.test_concurrency import JAVA
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 

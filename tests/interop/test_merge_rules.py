@@ -22,7 +22,7 @@ from hudi_assets.engine.model import MergeMode, Plan
 from scripts.hudi_client import Hudi
 from tests.interop.tables import copy_of
 from tests.interop.test_merge import MODEL, SETTINGS, options
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

@@ -21,7 +21,7 @@ from scripts.hudi_client import Hudi
 from tests.interop.tables import copy_of
 from tests.interop.test_merge import SETTINGS, options
 from tests.interop.test_merge_rules import BASE, DEFAULT, NATURAL, Case, History, by_1_x
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 

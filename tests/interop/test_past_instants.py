@@ -17,7 +17,7 @@ from scripts.hudi_rows import Rows, by_key
 from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.tables import Shape, planned, rows
 from tests.interop.test_queries_v9 import Beside, at_version
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 VERSION = "9"

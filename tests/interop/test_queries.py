@@ -18,7 +18,7 @@ from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.readers import FIRST, History
 from tests.interop.tables import BUSY, Shape, compacted, hudi_options, planned, rows
 from tests.interop.test_hudi_tables import SETTINGS, written_by
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

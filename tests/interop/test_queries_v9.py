@@ -23,7 +23,7 @@ from tests.interop.readers import FIRST
 from tests.interop.tables import BUSY, START, Shape, hudi_options, planned, rows
 from tests.interop.test_hudi_tables import BATCHES, SETTINGS, written_by
 from tests.interop.test_queries import check_right_or_refused, refused
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

@@ -25,7 +25,7 @@ from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.readers import FIRST
 from tests.interop.tables import copy_of
 from tests.interop.test_merge import MODEL, SETTINGS, options
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 

@@ -18,7 +18,7 @@ from scripts.hudi_rows import Rows
 from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.readers import Readers
 from tests.interop.tables import Shape, hudi_options, planned, rows
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 EACH = ["0.15.0", pytest.param("1.2.0", marks=pytest.mark.slow)]

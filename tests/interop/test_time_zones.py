@@ -21,7 +21,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.timeline.instants import instant_ms
 from scripts.hudi_client import Hudi
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

@@ -27,7 +27,7 @@ from scripts.hudi_rows import Rows, by_key, differences
 from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.tables import hudi_options
 from tests.interop.test_clean import EVER, call, copied, data_files, hudi_clean
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -24,9 +24,9 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.attempts import FOLDER
 from hudi_assets.engine.timeline.markers import marked_files
 from scripts.hudi_rows import read_with_hudi_rs
-from tests.local_session import LocalSession, install
 from tests.races.ledger import Ledger, Row
 from tests.races.player import KINDS, MOST_PLAYERS, WEIGHTS, Player, create, rows_of, timeline_of
+from tests.tables.local_session import LocalSession, install
 
 KILLS = int(os.environ.get("KILLS", "24"))
 SEED = int(os.environ.get("KILL_SEED", "0"))

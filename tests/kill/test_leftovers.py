@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create
+from tests.tables.local_session import LocalSession
 
 
 def test_unfinished_files_go_after_a_day(session: LocalSession, tmp_path: Path) -> None:

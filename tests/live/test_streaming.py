@@ -21,7 +21,7 @@ from hudi_assets.engine import HudiTable
 from scripts.hudi_client import Hudi
 from tests.live.maintenance import Maintenance
 from tests.live.watch import StreamingWriter, Watch, last_batch
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.live, pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -18,8 +18,8 @@ from hudi_assets.engine import HudiTable, NoPlan, Plan
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.record_keys import bucket_ids
-from tests.local_session import Frame, LocalSession
 from tests.machine.oracle import Event, Merge, Oracle, Shown
+from tests.tables.local_session import Frame, LocalSession
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())]

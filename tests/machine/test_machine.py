@@ -31,8 +31,8 @@ from hudi_assets.engine.model import NothingToDo
 from tests.crash import faulty
 from tests.crash.faulty import Crash, DyingStorage
 from tests.in_buckets import IN_BUCKETS
-from tests.local_session import LocalSession
 from tests.machine.table_under_test import LATENCY_MS, TableUnderTest, Variant, attempt
+from tests.tables.local_session import LocalSession
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "6"))
 STEPS = int(os.environ.get("MACHINE_STEPS", "40"))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import NoPlan
 from hudi_assets.engine.queries.query import read_task
-from tests.local_session import LocalSession
 from tests.oracle import bloom as bloom_reference
+from tests.tables.local_session import LocalSession
 from tests.tables.other_index import of_index
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.string()), ("v", pa.int64())])

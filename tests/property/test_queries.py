@@ -32,7 +32,7 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.instants import WRITES, format_instant
-from tests.local_session import LocalSession, install
+from tests.tables.local_session import LocalSession, install
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 COMMIT = "_hoodie_commit_time"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable, Plan
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 ZONED, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 LEAVES = [

@@ -16,8 +16,8 @@ from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.transaction import transaction
-from tests.local_session import LocalSession
 from tests.races.ledger import Journal, Row
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])

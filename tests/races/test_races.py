@@ -21,9 +21,9 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
-from tests.local_session import LocalSession, install
 from tests.races.ledger import Journal, Ledger, faults
 from tests.races.player import KINDS, Player, create, rows_of, timeline_of
+from tests.tables.local_session import LocalSession, install
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
 PLAYERS = 8

@@ -10,8 +10,8 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create, rows_of
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
 

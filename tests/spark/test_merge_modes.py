@@ -14,7 +14,7 @@ from hudi_assets.engine.errors import HudiAssetsError, InvalidInput, Unsupported
 from hudi_assets.engine.model import MergeMode, Plan
 from hudi_assets.engine.table.settings.config import dump_properties
 from hudi_assets.engine.table.settings.merging import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, planned
 
 SCHEMA = pa.schema(

@@ -19,7 +19,7 @@ from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.timeline.instants import instant_ms
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])

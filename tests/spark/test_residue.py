@@ -12,8 +12,8 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, NoPlan, Plan
 from hudi_assets.engine.table.layout.names import log_version
-from tests.local_session import LocalSession
 from tests.spark.test_merge_modes import compact, delete, make, read_optimized, shown, snapshot, upsert
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 STRATEGIES = "org.apache.hudi.table.action.compact.strategy"

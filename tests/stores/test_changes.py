@@ -17,9 +17,9 @@ from hudi_assets.engine.errors import HudiAssetsError, UnsupportedTable
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.storage import LOCKS, Storage
 from tests.crash.tables import BATCHES, SCHEMA, batch, planned, snapshot, write
-from tests.local_session import LocalSession
 from tests.stores.faults import FAULTS, Proxy, running_proxy
 from tests.stores.minio import BUCKET, Minio
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 SETTINGS = {

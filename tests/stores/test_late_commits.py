@@ -16,8 +16,8 @@ from hudi_assets.engine.transaction.heartbeat import FOLDER
 from hudi_assets.engine.transaction.publish import Publisher
 from tests.crash.faulty import Crash
 from tests.crash.tables import SCHEMA, planned, snapshot, write, write_batches
-from tests.local_session import LocalSession
 from tests.stores.memory import MemoryStorage
+from tests.tables.local_session import LocalSession
 
 
 class Bucket:

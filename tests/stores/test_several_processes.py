@@ -20,9 +20,9 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.transaction.heartbeat import INTERVAL, MISSES
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, RENEWAL, VALIDITY
 from tests.crash.tables import batch, planned, snapshot
-from tests.local_session import LocalSession
 from tests.stores.minio import Minio
 from tests.stores.test_changes import SETTINGS, created, new_path
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
 SHORT = {**SETTINGS, VALIDITY: "10", RENEWAL: "1", INTERVAL: "1000", MISSES: "2"}
@@ -33,7 +33,7 @@ import json, sys, time
 from hudi_assets.engine import HudiTable, Plan
 from hudi_assets.engine.errors import Conflict
 from tests.crash.tables import SCHEMA
-from tests.local_session import Frame, install
+from tests.tables.local_session import Frame, install
 import pyarrow as pa
 from tests.tables.steps import at
 path, role, number, seconds, settings = *sys.argv[1:3], int(sys.argv[3]), float(sys.argv[4]), json.loads(sys.argv[5])
@@ -115,7 +115,7 @@ from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.storage.objects import ObjectStorage
 from hudi_assets.engine.transaction.publish import Publisher
 from tests.crash.tables import batch
-from tests.local_session import install
+from tests.tables.local_session import install
 from tests.tables.steps import at
 path, what, where, settings = *sys.argv[1:4], json.loads(sys.argv[4])
 session = install()

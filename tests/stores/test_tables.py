@@ -18,9 +18,9 @@ from hudi_assets.engine import HudiTable, NoPlan, Plan
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action
 from tests.crash.tables import new_table, planned, write, write_batches
-from tests.local_session import LocalSession, install
 from tests.stores.faults import running_proxy
 from tests.stores.minio import BUCKET, Minio
+from tests.tables.local_session import LocalSession, install
 from tests.tables.metadata import switch_on
 
 

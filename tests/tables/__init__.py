@@ -1,7 +1,7 @@
 """Tables for tests: how to make one, and what to do with it. Nothing here starts a Spark.
 
 A test asks for the fixture `session` (`tests/conftest.py`). It stands where a SparkSession stands, and runs the
-engine's tasks in this process (`tests/local_session.py`). A step takes milliseconds then.
+engine's tasks in this process (`tests/tables/local_session.py`). A step takes milliseconds then.
 
     life = Life(tmp_path / "t", session, 9)     # an empty table of version 9, of two partitions
     life.upsert()

@@ -12,8 +12,8 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.transaction.publish import system_now_ms
-from tests.local_session import LocalSession
 from tests.races.player import timeline_of
+from tests.tables.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 HOUR = 3_600_000

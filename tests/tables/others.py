@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 
 def others(path: Path, session: LocalSession, *batches: list[Any], type_: pa.DataType | None = None) -> None:

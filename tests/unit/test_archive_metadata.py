@@ -13,8 +13,8 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.storage import LocalStorage, Storage
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline
 from tests.crash.faulty import Crash, DyingStorage
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 from tests.tables.metadata import in_metadata_table, on_disk, switch_on
 from tests.unit.test_housekeeping_v2 import FEW
 

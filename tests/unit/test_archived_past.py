@@ -10,8 +10,8 @@ from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 from tests.unit.test_housekeeping_v2 import crossing
 
 FEW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}

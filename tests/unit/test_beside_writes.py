@@ -15,9 +15,9 @@ from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.table.settings.config import QUERY_GRACE, WRITERS
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
-from tests.local_session import LocalSession
 from tests.machine.table_under_test import Ticking
 from tests.races.player import SCHEMA
+from tests.tables.local_session import LocalSession
 
 ROWS = [{"id": f"k{n}", "ts": 1_000 + n, "v": n} for n in range(4)]
 

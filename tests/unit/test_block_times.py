@@ -22,7 +22,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, LogBl
 from hudi_assets.engine.model import MergeMode, Plan
 from hudi_assets.engine.model.log_summary import LogSummary, from_json, to_json
 from hudi_assets.engine.table.log_files.summaries import scan_summary
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int64())])

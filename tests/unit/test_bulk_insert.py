@@ -15,7 +15,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, CommitResult
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.transaction.clean import CleanResult
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.metadata import switch_on
 from tests.tables.other_index import of_index
 from tests.tables.steps import compact, rows_in

@@ -19,7 +19,7 @@ from hudi_assets.engine.model import Action, Plan, State
 from hudi_assets.engine.table.metadata.index_keys import group_of, stats_key, xxh64
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from tests.crash.tables import SCHEMA, write
-from tests.local_session import Frame
+from tests.tables.local_session import Frame
 from tests.tables.metadata import column_stats, in_metadata_table, on_disk, switch_on
 from tests.tables.steps import compact, with_properties
 

@@ -20,7 +20,7 @@ from hudi_assets.engine.event_time.commit_bound import requested_ms
 from hudi_assets.engine.model import BoundRule, CommitBound
 from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.timeline.instants import format_instant, instant_ms
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.unit.test_block_times import SCRATCH, create, gone, logs, rows, with_null_times
 
 HOUR = 3_600_000

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("at", pa.string())])

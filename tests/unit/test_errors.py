@@ -13,7 +13,7 @@ import pytest
 from hudi_assets.cli.output import show_error
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, UnsupportedTable, in_table, located
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))])
 LOOKS: dict[str, Callable[[HudiTable, LocalSession], object]] = {

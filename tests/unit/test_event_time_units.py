@@ -11,7 +11,7 @@ from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan
 from hudi_assets.engine.event_time import table_times
 from hudi_assets.engine.model.column_unit import Source
 from hudi_assets.engine.model.units import parse_time
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.others import leave_to_others, others
 from tests.tables.steps import compact
 

@@ -15,8 +15,8 @@ from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.transaction.other_executors import begun_by_us
 from hudi_assets.engine.transaction.publish import BEGUN
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, rows_of
+from tests.tables.local_session import LocalSession
 
 ROWS = [{"id": f"k{n}", "ts": 1_000 + n, "v": n} for n in range(4)]
 

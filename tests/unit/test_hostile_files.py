@@ -24,8 +24,8 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.checked_json import seal, unseal
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create, rows_of
+from tests.tables.local_session import LocalSession
 
 OUTSIDE = ("/etc", "../x", "a/../../x", "..", "p\0q", ".hoodie", ".hoodie/archived")
 

@@ -31,8 +31,8 @@ from hudi_assets.engine.timeline.clean_metadata import (
 )
 from hudi_assets.engine.transaction.clean import CleanResult
 from tests.crash.tables import carried_by
-from tests.local_session import LocalSession
 from tests.tables.life import SCHEMA, Life
+from tests.tables.local_session import LocalSession
 
 
 @pytest.fixture

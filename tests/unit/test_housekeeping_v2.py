@@ -13,8 +13,8 @@ from hudi_assets.engine.model import Action, NothingToDo
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.archive.v8 import HISTORY, archived_instants, read_manifest
 from hudi_assets.engine.transaction.clean import CleanResult
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 FEW = {
     "hoodie.keep.min.commits": "3",

@@ -12,8 +12,8 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.format.bloom import BloomSettings, serialized
-from tests.local_session import LocalSession
 from tests.oracle import bloom as bloom_reference
+from tests.tables.local_session import LocalSession
 from tests.tables.other_index import compaction_as_insert, of_index, with_random_ids
 from tests.tables.steps import compact, rows_in
 

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
 from hudi_assets.engine.actions.archiving.archive import ArchiveResult
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("seq", pa.int64()), ("v", pa.int32())])
 WIDE = SCHEMA.set(3, pa.field("v", pa.int64()))

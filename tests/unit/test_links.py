@@ -17,8 +17,8 @@ from hudi_assets.engine.model import CarryOver, NoPlan, Plan
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.carried_over import decode_carried_over, encode_carried_over
 from hudi_assets.engine.transaction.clean import CleanResult
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 ARCHIVES = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
 SYMLINKS = {"hudi_assets.carry.over": "symlink", "hudi_assets.table.services": "ours"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine import status
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 
 @pytest.mark.parametrize("version", [6, 9])

@@ -13,7 +13,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import CommitResult, Plan
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.other_index import of_index, with_random_ids
 from tests.tables.steps import rows_in
 

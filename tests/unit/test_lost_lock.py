@@ -22,7 +22,7 @@ from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from tests.crash.faulty import _CHANGING
 from tests.crash.tables import new_table, planned, snapshot, write
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 LOCK = ".hoodie/lock"
 ANOTHERS = json.dumps({"lockThreadName": "another engine"}).encode()

@@ -15,7 +15,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.merging import passes
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.table.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, compact
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64()), ("text", pa.string())])

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable, Plan
 from hudi_assets.engine.errors import CorruptTable
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, compact
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])

@@ -11,8 +11,8 @@ import pytest
 from hudi_assets.engine import HudiTable, NoPlan
 from hudi_assets.engine.model import Look
 from hudi_assets.engine.storage import LocalStorage
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 
 def asked_singly(table: HudiTable) -> Look:

@@ -12,7 +12,7 @@ from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.transaction.lock import WRITE, table_lock
 from tests.crash.tables import new_table, planned, snapshot, write_batches
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 
 class Store(LocalStorage):

@@ -11,8 +11,8 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.transaction.recover import forget_old_markers
-from tests.local_session import LocalSession
 from tests.races.player import SCHEMA, create
+from tests.tables.local_session import LocalSession
 
 ROW = {"id": "a", "ts": 1, "v": 1}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import PastCompaction, Plan
-from tests.local_session import LocalSession
 from tests.races.player import timeline_of
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

@@ -19,7 +19,7 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms
 from hudi_assets.engine.transaction.publish import Publisher
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])

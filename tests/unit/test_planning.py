@@ -14,7 +14,7 @@ from hudi_assets.engine.errors import Conflict, InvalidInput
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.model import NO_THRESHOLD, CommitResult, NoPlan, Plan
 from hudi_assets.engine.transaction.lock import HeldLock
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.others import forget_event_times
 from tests.tables.steps import at, compact, rows_in
 

@@ -15,7 +15,7 @@ from hudi_assets.engine.model.units import EventTimeUnit
 from hudi_assets.engine.profile import sample
 from hudi_assets.engine.profile.columns import Asked, choose
 from hudi_assets.engine.profile.sample import SampledFile
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.others import leave_to_others
 
 NOW_S = int(time.time())

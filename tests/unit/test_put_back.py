@@ -10,7 +10,7 @@ import pytest
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.transaction.publish import system_now_ms
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.unit.test_time_zones import FIRST_PASS, HOUR, LOS_ANGELES, MINUTE, SECOND_PASS, Table
 
 

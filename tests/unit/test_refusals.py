@@ -18,7 +18,7 @@ from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Operation, Plan
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])

@@ -18,7 +18,7 @@ import pytest
 from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.spark.session import nullable
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.schemas import EVOLUTIONS, TYPES, Evolution
 from tests.tables.steps import at, compact
 

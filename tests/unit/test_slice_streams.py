@@ -16,7 +16,7 @@ from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.merging.merge import Rows
 from hudi_assets.engine.queries.query import read_task, slice_reader
 from hudi_assets.engine.table.slices.streams import StoredSlice
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
 SCHEMA = pa.schema(

@@ -13,7 +13,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.cleaning.plan import Retention, retention
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model.cleans import CleaningPolicy
-from tests.local_session import Frame
+from tests.tables.local_session import Frame
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
 

@@ -44,8 +44,8 @@ from hudi_assets.engine.timeline.writers_zone.evidence import (
 )
 from hudi_assets.engine.timeline.zone import zone_of
 from hudi_assets.engine.transaction.publish import system_now_ms
-from tests.local_session import LocalSession
 from tests.tables.life import SCHEMA
+from tests.tables.local_session import LocalSession
 
 LOS_ANGELES, KOLKATA = "America/Los_Angeles", "Asia/Kolkata"
 ZONES = ("UTC", LOS_ANGELES, KOLKATA, "Europe/Berlin", "America/New_York", "Pacific/Auckland", "Australia/Lord_Howe")

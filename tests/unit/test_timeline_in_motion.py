@@ -11,8 +11,8 @@ import pytest
 from hudi_assets.engine import Conflict, HudiTable
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import LocalStorage
-from tests.local_session import LocalSession
 from tests.tables.life import Life
+from tests.tables.local_session import LocalSession
 
 
 class Vanishing(LocalStorage):

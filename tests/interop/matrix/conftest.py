@@ -11,7 +11,7 @@ from scripts.hudi_client import Hudi
 from tests.interop.matrix.kinds import Kind, Shape
 from tests.interop.matrix.stories import story
 from tests.interop.matrix.subject import Subject
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 Table = Callable[[Kind, Shape], Subject]
 FIXTURES = {"0.15.0": "hudi_0_15", "1.2.0": "hudi_1_2"}

@@ -22,7 +22,7 @@ from tests.interop.matrix import timeline_files
 from tests.interop.matrix.kinds import Kind, Shape, options
 from tests.interop.matrix.oracle import FIRST, Event, Group, Op, Oracle
 from tests.interop.tables import EVERY_TYPE, MINUTE, START, row
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 
 SCHEMA = EVERY_TYPE.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 # Of the incremental ranges that there are, each so-many-th is asked: a question of Hudi costs up to a second.

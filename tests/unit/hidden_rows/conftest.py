@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.unit.hidden_rows.steps import execute
 from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
 

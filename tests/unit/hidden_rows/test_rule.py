@@ -16,7 +16,7 @@ from hudi_assets.engine.model import NothingToDo
 from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_logs, where_is
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
-from tests.local_session import LocalSession
+from tests.tables.local_session import LocalSession
 from tests.unit.hidden_rows.steps import execute, found
 from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
 
