@@ -18,6 +18,7 @@ from tests.interop.matrix.stories import THRESHOLD
 from tests.interop.matrix.subject import VIEWS, Subject
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(3600)]
+PHANTOMS = "0.15.0-v6-metadata-on"  # its readers look for each log file that a marker names
 ROWS = ((0, 120.0), (4, 124.0), (11, 131.0), (8, 15.0))
 
 
@@ -96,6 +97,8 @@ def test_each_phase(kind: Kind, act: Callable[[Subject, DyingStorage], object], 
             table.we_plan(THRESHOLD)
         operations = rehearsed(table, act, table.path.with_name("rehearsal"))
         for number in phases(operations):
+            if kind.name == PHANTOMS and act is writes and ".marker." in operations[number - 1]:
+                continue  # test_between_a_marker_and_its_log_file shows what comes of it
             copy = table.copied(table.path.with_name(f"died-{number}"))
             hudi_goes_on(copy, dies(copy, act, number))
 
@@ -117,7 +120,7 @@ def test_before_the_commit(kind: Kind, told: Table) -> None:
 @pytest.mark.parametrize("recovered", [True, False])
 def test_between_a_marker_and_its_log_file(recovered: bool, told: Table) -> None:
     """0.15.0 takes the marker for a file, lists it in its metadata table, does not find it; not where we recovered."""
-    (kind,) = (k for k in KINDS if k.name == "0.15.0-v6-metadata-on")
+    (kind,) = (k for k in KINDS if k.name == PHANTOMS)
     table = told(kind, shape_of(kind, "our-crash"))
     operations = rehearsed(table, writes, table.path.with_name("rehearsal"))
     first_log = next(n for n, op in enumerate(operations, 1) if re.search(r"\.log\.[^ /]*$", op) and "marker" not in op)
