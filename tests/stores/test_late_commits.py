@@ -25,6 +25,7 @@ class Bucket:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, session: LocalSession) -> None:
         self.store, self.session, self._later_ms = MemoryStorage(), session, 0
+        self.settings: dict[str, str] = {}
         now_ms = lease._now_ms
         monkeypatch.setattr(lease, "_now_ms", lambda: now_ms() + self._later_ms)
         monkeypatch.setattr(opening, "open_storage", lambda *_: self.store)
@@ -44,7 +45,7 @@ class Bucket:
         )
 
     def open(self) -> HudiTable:
-        return HudiTable.open("memory://bucket/table")
+        return HudiTable.open("memory://bucket/table", settings=self.settings)
 
     def later(self) -> None:
         """As another process sees it, which looks some minutes later."""
@@ -210,3 +211,65 @@ def test_version_6_is_refused(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -
     with pytest.raises(UnsupportedTable, match="version 6 in a bucket"):
         bucket.create(6)
     assert bucket.store.list_folder("") == ([], [])
+
+
+_WRITE, _SAVEPOINT = Action.DELTA_COMMIT, Action.SAVEPOINT
+LATE_PLANS: dict[str, Callable[[HudiTable], object]] = {
+    "compaction": planned,
+    "rollback": lambda table: table.rollback(max(i.timestamp for i in table.state().timeline.completed(_WRITE))),
+    "restore": lambda table: table.restore(max(i.timestamp for i in table.state().timeline.completed(_SAVEPOINT))),
+    "clean": lambda table: table.clean(),
+}
+SETTINGS = {"hoodie.cleaner.commits.retained": "1", "hudi_assets.query.grace": "0s", "hudi_assets.writers": "stopped"}
+
+
+@pytest.mark.parametrize("kind", LATE_PLANS)
+def test_a_plan_that_arrived_late_goes_again(
+    monkeypatch: pytest.MonkeyPatch, bucket: Bucket, session: LocalSession, kind: str
+) -> None:
+    bucket.settings = SETTINGS
+    table = bucket.open()
+    for step in range(2):
+        write(table, session, step, 1_650 + step)
+        if kind == "clean":
+            table.execute_compaction(session, planned(table, 1_700 + step).instant)
+    if kind == "restore":
+        table.savepoint()
+        write(table, session, 6, 9_500)
+    before = snapshot(table)
+
+    def meanwhile() -> None:
+        bucket.later()
+        bucket.open().recover()
+
+    stopped_before(monkeypatch, bucket, f".{kind}.requested", meanwhile)
+    with pytest.raises(LockLost):
+        LATE_PLANS[kind](bucket.open())
+    assert [i for i in bucket.open().state().timeline.instants if not i.is_completed] == []
+    bucket.open().recover()
+    assert snapshot(bucket.open()) == before
+    assert bucket.open().validate() == ()
+
+
+def test_a_plan_that_somebody_has_begun_stays(
+    monkeypatch: pytest.MonkeyPatch, bucket: Bucket, session: LocalSession
+) -> None:
+    """Stopped right after its request: another process has found the plan, and executes it."""
+    put, rows = MemoryStorage._put, snapshot(bucket.open())
+
+    def stopped_after(self: MemoryStorage, path: str, *rest: Any) -> str:
+        version = put(self, path, *rest)
+        if path.endswith(".compaction.requested"):
+            checks = list(bucket.store._checks)
+            monkeypatch.setattr(MemoryStorage, "_put", put)
+            bucket.later()
+            bucket.open().recover()
+            bucket.store.create(path.replace("requested", "inflight"), b"")
+            bucket.store._checks[:] = checks
+        return version
+
+    monkeypatch.setattr(MemoryStorage, "_put", stopped_after)
+    with pytest.raises(LockLost):
+        planned(bucket.open())
+    assert bucket.open().pending_plan() is not None
+    assert snapshot(bucket.open()) == rows

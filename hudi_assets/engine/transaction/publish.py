@@ -52,6 +52,16 @@ class Publisher:
         while format_instant(self.now_ms(), self.timezone) < instant:
             time.sleep(0.001)
 
+    def announce(self, requested: str, content: bytes) -> None:
+        """Make a requested file. One that arrived after the lock was lost goes again, unless somebody has begun it."""
+        try:
+            self.storage.create(requested, content)
+        except LockLost:
+            begun = self.storage.exists(f"{requested.removesuffix(State.REQUESTED)}{State.INFLIGHT}")
+            if not begun and self._says(requested, content):
+                self.storage.take_back(requested)
+            raise
+
     # -- completing -------------------------------------------------------------------------------
 
     def check_can_complete(self) -> None:
@@ -193,7 +203,7 @@ class Publisher:
         try:
             self.carry_over(carried, mode)
             self._show_links(carried, guard)
-            self.storage.create(requested, encode_plan(plan))
+            self.announce(requested, encode_plan(plan))
         except BaseException:
             self._undo_plan(plan, guard)
             raise

@@ -68,7 +68,7 @@ class RestoreExecutor:
     def publish(self, plan: RestorePlan) -> str:
         instant = self.table.publisher.new_instant(self.table.read().timeline)
         path = self.table.layout.instant_path(instant, Action.RESTORE, State.REQUESTED)
-        self.table.storage.create(path, encode_restore_plan(plan))
+        self.table.publisher.announce(path, encode_restore_plan(plan))
         return instant
 
     def execute(self, instant: str, plan: RestorePlan) -> RestoreResult:

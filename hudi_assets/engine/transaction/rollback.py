@@ -58,7 +58,7 @@ class RollbackExecutor:
         """Make the plan visible; the rollback's instant."""
         instant = self.table.publisher.new_instant(state.timeline)
         path = self.table.layout.instant_path(instant, Action.ROLLBACK, State.REQUESTED)
-        self.table.storage.create(path, encode_rollback_plan(plan, self.table.storage.uri))
+        self.table.publisher.announce(path, encode_rollback_plan(plan, self.table.storage.uri))
         return instant
 
     def read_plan(self, instant: str) -> RollbackPlan:

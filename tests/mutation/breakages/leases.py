@@ -107,6 +107,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         LATE,
     ),
     Breakage(
+        "a plan that arrived too late stays",
+        "hudi_assets/engine/transaction/publish.py",
+        "                self.storage.take_back(requested)\n",
+        "                pass\n",
+        LATE,
+    ),
+    Breakage(
+        "a plan that somebody executes is taken back",
+        "hudi_assets/engine/transaction/publish.py",
+        "            if not begun and self._says(requested, content):\n",
+        "            if self._says(requested, content):\n",
+        LATE,
+    ),
+    Breakage(
         "a commit that its successor has accepted is taken back",
         "hudi_assets/engine/transaction/publish.py",
         "            if self._taken_back(instant, action, path, begun) and self._says(path, content):\n",

@@ -73,7 +73,7 @@ class Cleaner:
         data = encode_clean_plan(plan, savepoints, uris)
         # Before the plan can be seen: another engine that finishes it does not know links.
         own_linked_files(self.table.storage, plan.links)
-        self.table.storage.create(self.table.layout.instant_path(instant, Action.CLEAN, State.REQUESTED), data)
+        self.table.publisher.announce(self.table.layout.instant_path(instant, Action.CLEAN, State.REQUESTED), data)
         return PublishedClean(instant, plan, clean_extra(savepoints))
 
 
