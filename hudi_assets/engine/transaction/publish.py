@@ -96,6 +96,14 @@ class Publisher:
         if completion is not None:
             self._alone(instant, action, path)
 
+    def withdraw_late(self, instant: str, action: Action) -> None:
+        """Undo that an instant was completed while it was taken back: its files are gone.
+
+        So it is where its writer was stopped right before the request that commits, and went on.
+        """
+        for path in self._completed_paths(instant, action):
+            self.storage.delete(path)
+
     def _taken_back(self, instant: str, action: Action, path: str, begun: bytes | None) -> bool:
         """The request may have arrived after another process took the lock: has it taken the instant back, or over?"""
         inflight = self.layout.instant_path(instant, action, State.INFLIGHT)
@@ -281,10 +289,23 @@ class Publisher:
         """`begun`: what the inflight file says, by which its execution knows it again."""
         self._check_metadata_table()
         path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
-        if not self.storage.exists(path):
+        if begun != BEGUN:
+            self._take_over(instant, path, begun)
+        elif not self.storage.exists(path):
             self.storage.create(path, begun)
-        elif begun != BEGUN:
-            self.storage.replace(path, begun)
+
+    def _take_over(self, instant: str, path: str, begun: bytes) -> None:
+        """Begin where an earlier execution may still be under way: one that commits from now on takes that back."""
+        try:
+            said, version = self.storage.read_with_version(path)
+        except FileNotFoundError:
+            self.storage.create(path, begun)
+        else:
+            if said != begun:
+                self.storage.replace_if(path, begun, version)
+        if self._completed_paths(instant, Action.COMPACTION):
+            hint = "There is nothing left to do."
+            raise Conflict("The compaction was completed meanwhile.", where=f"{self.storage.base} {instant}", hint=hint)
 
     def commit_compaction(self, instant: str, metadata: CommitMetadata, begun: bytes | None = None) -> None:
         self._record(instant, Action.COMPACTION, metadata.stats)

@@ -69,16 +69,9 @@ def undo_dead_writes(table: OpenTable, state: TableState, *, spare: str = "") ->
                 storage.delete(path)
             publisher.withdraw_write(instant.timestamp)
             if beats is not None:
-                _withdraw_late_commit(publisher, instant.timestamp)
+                publisher.withdraw_late(instant.timestamp, Action.DELTA_COMMIT)
             done.append(f"took back the unfinished write {instant.timestamp} ({len(files)} log files)")
     return tuple(done)
-
-
-def _withdraw_late_commit(publisher: Publisher, instant: str) -> None:
-    """Its writer, stopped right before the request that commits, may have gone on: its files are gone."""
-    late = publisher.completed_path(publisher.read_timeline(), instant, Action.DELTA_COMMIT)
-    if late is not None:
-        publisher.storage.delete(late)
 
 
 def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ...]:

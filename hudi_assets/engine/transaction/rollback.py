@@ -28,6 +28,7 @@ from hudi_assets.engine.timeline.rollback_metadata import (
     encode_rollback_plan,
     rollback_record,
 )
+from hudi_assets.engine.transaction.lease import has_leases
 from hudi_assets.engine.transaction.open_table import OpenTable
 
 _TOKEN = "1-0-1"  # Hudi's own for rollback blocks (HoodieLogFormat.UNKNOWN_WRITE_TOKEN)
@@ -78,6 +79,8 @@ class RollbackExecutor:
         self.table.storage.delete(SUMMARIES)
         self._forget(plan)
         blocks = self._take_out(instant, plan)
+        if has_leases(self.table.storage):
+            self.table.publisher.withdraw_late(target.timestamp, _timeline_action(target.action))
         self._record_blocks(instant, blocks)
         taken_ms = round((time.monotonic() - started) * 1000)
         record = rollback_record(instant, plan, blocks, taken_ms, self.table.storage.uri)

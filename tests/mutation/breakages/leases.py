@@ -9,6 +9,7 @@ _OBJECTS = "hudi_assets/engine/storage/objects.py"
 _PROBE = "hudi_assets/engine/storage/probe.py"
 LEASES = ("tests/stores/test_leases.py",)
 PROBES = ("tests/stores/test_probe.py",)
+RACES = ("tests/stores/test_late_races.py",)
 LATE = ("tests/stores/test_late_commits.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -130,9 +131,30 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a commit that arrives while it is taken back stays",
         "hudi_assets/engine/transaction/recover.py",
-        "        publisher.storage.delete(late)\n",
-        "        pass\n",
+        "                publisher.withdraw_late(instant.timestamp, Action.DELTA_COMMIT)\n",
+        "                pass\n",
         LATE,
+    ),
+    Breakage(
+        "a commit that arrives while it is rolled back stays",
+        "hudi_assets/engine/transaction/rollback.py",
+        "            self.table.publisher.withdraw_late(target.timestamp, _timeline_action(target.action))\n",
+        "            pass\n",
+        RACES,
+    ),
+    Breakage(
+        "a compaction that was completed while it was taken over is executed again",
+        "hudi_assets/engine/transaction/publish.py",
+        "        if self._completed_paths(instant, Action.COMPACTION):\n",
+        "        if False:\n",
+        RACES,
+    ),
+    Breakage(
+        "an execution that was stopped as it began overwrites what another began",
+        "hudi_assets/engine/transaction/publish.py",
+        "                self.storage.replace_if(path, begun, version)\n",
+        "                self.storage.replace(path, begun)\n",
+        RACES,
     ),
     Breakage(
         "a write that gives signs of life is taken back",
