@@ -175,9 +175,10 @@ class Storage(Protocol):
     def check_writable(self) -> None:
         """Raise where this process may not write, or the store does not do what writing needs."""
 
-    def fenced(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> AbstractContextManager[None]:
         """Inside it, `check` is asked before each change, and raises where this process may change nothing any more.
 
+        `doubt` is called where a change was asked for that nobody answered: it may be made later.
         Where the operating system frees locks nothing is asked. What lies below `LOCKS` is never asked about.
         """
 

@@ -305,7 +305,7 @@ class LocalStorage:
     def make_folder(self, directory: str) -> None:
         self._at(directory).mkdir(parents=True, exist_ok=True)
 
-    def fenced(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> AbstractContextManager[None]:
         return nullcontext()
 
     def check_writable(self) -> None:

@@ -58,6 +58,7 @@ class ObjectStorage(ABC):
         self.base = base
         self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
         self._checks: list[Callable[[], None]] = []
+        self._doubts: list[Callable[[], None]] = []
         self._is_probed = False
 
     def __hash__(self) -> int:
@@ -208,18 +209,37 @@ class ObjectStorage(ABC):
     # -- writing ------------------------------------------------------------------------------------
 
     @contextmanager
-    def fenced(self, check: Callable[[], None]) -> Iterator[None]:
+    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> Iterator[None]:
         self._checks.append(check)
+        self._doubts.append(doubt)
         try:
             yield
         finally:
             self._checks.remove(check)
+            self._doubts.remove(doubt)
 
     def _may_change(self, path: str) -> None:
         """Before each request that changes something: whoever has lost its lock changes nothing more."""
         if not path.startswith(f"{LOCKS}/"):
             for check in tuple(self._checks):
                 check()
+
+    @contextmanager
+    def _changing(self, path: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """One request that changes something."""
+        self._may_change(path)
+        try:
+            with said_by_store(self.uri(path), passed):
+                yield
+        except Unanswered:
+            self._tell_doubt(path)
+            raise
+
+    def _tell_doubt(self, path: str) -> None:
+        """A request may arrive at the store yet."""
+        if not path.startswith(f"{LOCKS}/"):
+            for doubt in tuple(self._doubts):
+                doubt()
 
     def create(self, path: str, data: bytes) -> None:
         self._put_once(path, data, "create")
@@ -251,9 +271,11 @@ class ObjectStorage(ABC):
                 if found is None if mode == "create" else _is_at(found, mode):
                     continue  # as it was; should the first try still arrive, the next one is refused for its sake
             if found is not None and found.writer == writer:
+                self._may_change(path)  # as above
                 return found.version
             what = "created" if mode == "create" else "changed"
             raise _too_late(f"Another process {what} this file first.", self.uri(path))
+        self._tell_doubt(path)
         raise Unanswered(REMOTE, "it is not known whether the store has written it", self.uri(path)) from lost
 
     def _put(self, path: str, data: bytes, mode: PutMode, writer: str) -> str:
@@ -275,8 +297,7 @@ class ObjectStorage(ABC):
         self.replace(path, b"")
 
     def replace(self, path: str, data: bytes) -> None:
-        self._may_change(path)
-        with said_by_store(self.uri(path)):
+        with self._changing(path):
             obstore.put(self._store, self._key(path), data, use_multipart=False)
 
     def open_new(self, path: str) -> NewFile:
@@ -303,9 +324,8 @@ class ObjectStorage(ABC):
             return all(one.read(_COMPARED) == other.read(_COMPARED) for _ in range(0, wanted.size, _COMPARED))
 
     def copy(self, source: str, target: str) -> None:
-        self._may_change(target)
         try:
-            with said_by_store(self.uri(source), passed=(AlreadyExistsError,)):
+            with self._changing(target, (AlreadyExistsError,)):
                 obstore.copy(self._store, self._key(source), self._key(target), overwrite=False)
         except AlreadyExistsError:
             raise FileExistsError(errno.EEXIST, "there is a file of this name", self.uri(target)) from None
@@ -327,8 +347,7 @@ class ObjectStorage(ABC):
     def delete(self, path: str) -> bool:
         there = self._head(path) is not None
         if there:
-            self._may_change(path)
-            with said_by_store(self.uri(path)):
+            with self._changing(path):
                 obstore.delete(self._store, self._key(path))
         return there
 
@@ -339,8 +358,8 @@ class ObjectStorage(ABC):
     def delete_tree(self, directory: str) -> None:
         with said_by_store(self.uri(directory)):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
-                self._may_change(directory)
-                obstore.delete(self._store, [one["path"] for one in page])
+                with self._changing(directory):
+                    obstore.delete(self._store, [one["path"] for one in page])
 
 
 def _refuse_after_fork(where: str) -> None:

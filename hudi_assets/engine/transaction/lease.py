@@ -32,7 +32,8 @@ from hudi_assets.engine.table.settings.config import TableConfig
 log = logging.getLogger(__name__)
 
 VALIDITY: Final = "hoodie.write.lock.storage.validity.timeout.secs"
-RENEWAL: Final = "hoodie.write.lock.storage.heartbeat.poll.secs"
+RENEWAL: Final = "hoodie.write.lock.storage.renew.interval.secs"
+OLD_RENEWAL: Final = "hoodie.write.lock.storage.heartbeat.poll.secs"  # its name before Hudi 1.2.0, which reads both
 HUDIS_FILE: Final = f"{LOCKS}/table_lock.json"
 _DRIFT_MS: Final = 500  # how far two machines' clocks may differ, as Hudi has it
 _POLL_S: Final = 0.2
@@ -56,10 +57,11 @@ class LeaseTimes:
         """By Hudi's settings; `InvalidInput` for what Hudi refuses too."""
         properties = config.properties
         validity = whole_number(properties, VALIDITY, 300, where=where, least=10, most=_MOST)
-        renewal = whole_number(properties, RENEWAL, 30, where=where, least=1, most=_MOST)
+        named = RENEWAL if properties.get(RENEWAL) or not properties.get(OLD_RENEWAL) else OLD_RENEWAL
+        renewal = whole_number(properties, named, 30, where=where, least=1, most=_MOST)
         if validity < 10 * renewal:
             raise InvalidInput(
-                f"{VALIDITY} is {validity}, {RENEWAL} is {renewal}.",
+                f"{VALIDITY} is {validity}, {named} is {renewal}.",
                 where=where,
                 hint="The first has to be ten times the second at least. Give every writer the same.",
             )
@@ -104,6 +106,7 @@ class Lease:
         self._lock = threading.Lock()
         self._version: str | None = None  # None: not held, or lost
         self._valid_until = self._given_at = 0.0
+        self._doubted = False
 
     @property
     def where(self) -> str:
@@ -148,6 +151,17 @@ class Lease:
             raise self._lost()
         if self._left_ms() < self._times.validity_ms / 2:
             self.renew()
+
+    def doubt(self) -> None:
+        """A request of its holder may arrive yet."""
+        self._doubted = True
+
+    def let_end(self) -> None:
+        """Its holder failed: while a request of it may arrive yet, the lock is not free. The lease ends by itself."""
+        if self._doubted:
+            log.warning("%s is free once its lease has ended: a request was not answered", self.where)
+            with self._lock:
+                self._version = None
 
     def release(self) -> None:
         """Say that the lock is free. Where that fails it is free once the lease has ended."""
@@ -204,8 +218,11 @@ def leased(storage: Storage, name: str, *, path: str, wait_s: float, action: str
     try:
         with _said_by_machine(lease):
             _name_holder(storage, holders, lease.owner, action)
-        with storage.fenced(lease.fence), _renewed(lease, times):
+        with storage.fenced(lease.fence, lease.doubt), _renewed(lease, times):
             yield lease
+    except BaseException:
+        lease.let_end()
+        raise
     finally:
         lease.release()
 

@@ -10,6 +10,7 @@ _PROBE = "hudi_assets/engine/storage/probe.py"
 LEASES = ("tests/stores/test_leases.py",)
 PROBES = ("tests/stores/test_probe.py",)
 RACES = ("tests/stores/test_late_races.py",)
+DOUBTS = ("tests/stores/test_doubts.py",)
 LATE = ("tests/stores/test_late_commits.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -50,7 +51,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "                pass\n            except Conflict as error:",
         LEASES,
     ),
-    Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence), ", "", LEASES),
+    Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence, lease.doubt), ", "", LEASES),
     Breakage(
         "a lock's file of no meaning is overwritten",
         _LEASE,
@@ -68,8 +69,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a tree is deleted after the lock was lost",
         _OBJECTS,
-        "                self._may_change(directory)\n",
-        "",
+        "                with self._changing(directory):\n",
+        "                if True:\n",
         LEASES,
     ),
     Breakage(
@@ -176,6 +177,48 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    if layout.makes_links and not storage.capabilities.links:\n",
         "    if False:\n",
         LATE,
+    ),
+    Breakage(
+        "a file that is known by its writer counts after the lock was lost",
+        _OBJECTS,
+        "                self._may_change(path)  # as above\n",
+        "",
+        DOUBTS,
+    ),
+    Breakage(
+        "a lock is released while a request of its holder may arrive yet",
+        _LEASE,
+        "        lease.let_end()\n",
+        "        pass\n",
+        DOUBTS,
+    ),
+    Breakage(
+        "a lock of whose holder all was answered is not released",
+        _LEASE,
+        "        if self._doubted:\n",
+        "        if True:\n",
+        DOUBTS,
+    ),
+    Breakage(
+        "a file whose answer was lost for good makes no doubt",
+        _OBJECTS,
+        "        self._tell_doubt(path)\n        raise Unanswered(REMOTE",
+        "        raise Unanswered(REMOTE",
+        DOUBTS,
+    ),
+    Breakage(
+        "the old name of the renewals' setting is not known",
+        _LEASE,
+        "named = RENEWAL if properties.get(RENEWAL) or not properties.get(OLD_RENEWAL) else OLD_RENEWAL",
+        "named = RENEWAL",
+        DOUBTS,
+    ),
+    Breakage(
+        "Hudi executes a plan of version 6 in a bucket",
+        "hudi_assets/engine/actions/compaction/hudi_executor.py",
+        "        self.table.check_writable()\n",
+        "",
+        DOUBTS,
     ),
     Breakage(
         "a name whose answer was lost is refused",

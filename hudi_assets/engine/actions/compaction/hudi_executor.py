@@ -95,6 +95,7 @@ class HudiExecutor:
         """Execute the plan of `instant`. Raises `EnvironmentProblem` for a session without Hudi."""
         started = time.monotonic()
         where = f"{self.table.path} {instant}"
+        self.table.check_writable()
         check_hudi_executes(self.table.config, self.table.layout, None, where)
         spark = spark_of(session)
         check_session(spark)
