@@ -22,6 +22,7 @@ from tests.tables.steps import with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 MOST_PLAYERS = 4096
+BEGINNING = 1_704_067_200_000  # 2024 in ms: what lies below 1980 or so might be seconds, and no plan is made then
 OWN_KEYS, SHARED_KEYS = 24, 16
 WEIGHTS: Mapping[str, int] = {
     "write": 40,
@@ -123,7 +124,7 @@ class Player:
             time = (max(0, self.step_number - back) * 2 + late) * 32 + self.random.randrange(32)
             if time not in self._used:
                 self._used.add(time)
-                return time * MOST_PLAYERS + self.number
+                return BEGINNING + time * MOST_PLAYERS + self.number
 
     def write(self, table: HudiTable) -> None:
         own = self.random.sample(range(OWN_KEYS), self.random.randint(0, 4))
@@ -152,7 +153,7 @@ class Player:
 
     def plan(self, table: HudiTable) -> None:
         reach = self.random.randint(0, min(self.step_number // 2, self.plan_reach))
-        threshold = max(0, self.step_number - reach) * 64 * MOST_PLAYERS
+        threshold = BEGINNING + max(0, self.step_number - reach) * 64 * MOST_PLAYERS
         planned = table.plan_compaction(threshold=threshold)
         self.journal.say(planned=planned.instant if isinstance(planned, Plan) else None)
         if isinstance(planned, NoPlan):
