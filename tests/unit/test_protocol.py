@@ -17,6 +17,7 @@ ALSO = {
     "hudi_table/opened.py": {"check_writable"},
     "actions/writing/delta_commit.py": {"check_writable"},
     "actions/compaction/executor.py": {"check_writable"},
+    "actions/compaction/hudi_executor.py": {"check_writable"},
     "actions/compaction/planning.py": {"check_writable", "refuse_unstated_writers"},
 }
 
