@@ -84,16 +84,13 @@ def _make_default(tmp_path: Path) -> None:
         (tmp_path / file).write_text(text.replace("profile team", "default").replace("team", "default"))
 
 
-def test_an_access_key_of_the_environment_goes_before_profiles(
-    minio: Minio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _write_profile(minio, tmp_path)
-    credentials = tmp_path / "credentials"
-    credentials.write_text(credentials.read_text().replace(minio.secret_access_key, SECRET))
-    for name, value in minio.environment.items():
+def test_an_access_key_of_the_environment_goes_before_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_profile(Minio(1, "AKIAOFTHEPROFILE", SECRET), tmp_path)
+    for name, value in Minio(1, KEY, SECRET).environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_PROFILE", "team")
-    assert works(open_storage(path()))
+    provider = getattr(open_storage(path()), "_store").credential_provider  # noqa: B009
+    assert provider()["access_key_id"] == KEY
 
 
 @pytest.mark.parametrize(
