@@ -33,7 +33,6 @@ from hudi_assets.engine.table.settings.config import (
     parse_config,
 )
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT, TABLE_SERVICES
-from hudi_assets.engine.transaction.open_table import check_layout
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -100,7 +99,7 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
     check_fields(arrow, config)
     unit = unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
     check_exact_split(config, unit, layout, storage.base)
-    check_layout(storage, layout)
+    layout.check_store(storage)
     storage.check_writable()
     if storage.exists(PROPERTIES):
         raise InvalidInput("There is a Hudi table already.", where=storage.base, hint="Open it instead.")

@@ -16,7 +16,7 @@ LOCKS = ".hoodie/.locks"
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store can do. `tests/stores` holds each store to what it states here. The engine asks `at_once` alone."""
+    """What a store can do. `tests/stores` holds each store to what it states here."""
 
     put_if_absent: bool
     """`create` and `publish` have one winner."""

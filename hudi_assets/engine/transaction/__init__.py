@@ -4,7 +4,7 @@ The order never changes: refuse another time zone → lock → recover what a cr
 → act → check that the lock is still ours → publish. `open_table.OpenTable` is what an action needs of a table.
 
 - `lock`, `lock_providers`: locks between processes, also Apache Hudi's. `lease`: those of a store of objects.
-  `heartbeat`: who is alive.
+  `renewing`: a lock that ends by time, renewed by a thread. `heartbeat`: who is alive.
 - `publish`: the one writer of the timeline, and the order in which files appear.
 - `recover`: what each transaction begins with. `clean`, `rollback`, `restore`: carrying out what is published, from
   wherever an earlier attempt stopped; `rollback_plan`: what a rollback takes out. `leftovers`: the same as a cheap

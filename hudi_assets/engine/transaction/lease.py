@@ -28,6 +28,7 @@ from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, Lock
 from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import LOCKS, Storage
 from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.transaction.renewing import renewed
 
 log = logging.getLogger(__name__)
 
@@ -218,7 +219,8 @@ def leased(storage: Storage, name: str, *, path: str, wait_s: float, action: str
     try:
         with _said_by_machine(lease):
             _name_holder(storage, holders, lease.owner, action)
-        with storage.fenced(lease.fence, lease.doubt), _renewed(lease, times):
+        renewing = renewed(lease.renew, every_ms=times.renewal_ms, where=lease.where, thread="lease")
+        with storage.fenced(lease.fence, lease.doubt), renewing:
             yield lease
     except BaseException:
         lease.let_end()
@@ -233,29 +235,6 @@ def _said_by_machine(lease: Lease) -> Iterator[None]:
         yield
     except OSError as error:
         raise machine_problem(error, lease.where) or error from error
-
-
-@contextmanager
-def _renewed(lease: Lease, times: LeaseTimes) -> Iterator[None]:
-    done = threading.Event()
-
-    def work() -> None:
-        while not done.wait(times.renewal_ms / 1000):
-            try:
-                lease.renew()
-            except Conflict as error:
-                log.error("%s", error)
-                return
-            except OSError as error:
-                log.warning("%s could not be renewed: %s", lease.where, error)
-
-    thread = threading.Thread(target=work, name="lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def _name_holder(storage: Storage, path: str, owner: str, action: str) -> None:

@@ -8,10 +8,8 @@ lease (`lease`), which is Hudi's storage-based lock already.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +25,7 @@ from hudi_assets.engine.storage import LOCKS, SCRATCH, Storage, folder_storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, Lease, LeaseTimes, has_leases, leased
 from hudi_assets.engine.transaction.lock_providers import check_lock_provider
-
-log = logging.getLogger(__name__)
+from hudi_assets.engine.transaction.renewing import renewed
 
 WRITE = "write"
 EXECUTE = "execute"
@@ -179,22 +176,9 @@ def _kept_young(hudi: HudiLock, content: bytes) -> Iterator[None]:
     if hudi.expire_ms == 0:
         yield
         return
-    done = threading.Event()
-
-    def work() -> None:
-        while not done.wait(hudi.expire_ms / 3000):
-            try:
-                hudi.refresh(content)
-            except OSError as error:
-                log.warning("%s could not be refreshed: %s", hudi.path, error)
-
-    thread = threading.Thread(target=work, name="hudi-lock", daemon=True)
-    thread.start()
-    try:
+    third, where = hudi.expire_ms / 3, f"{hudi.storage.base}: {hudi.path}"
+    with renewed(lambda: hudi.refresh(content), every_ms=third, where=where, thread="hudi-lock"):
         yield
-    finally:
-        done.set()
-        thread.join()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import Layout
@@ -36,7 +35,7 @@ class OpenTable:
 
     def check_writable(self) -> None:
         """Raise where this process may not write here, or tables of this version cannot be written on this store."""
-        check_layout(self.storage, self.layout)
+        self.layout.check_store(self.storage)
         self.storage.check_writable()
 
     def now_ms(self) -> int:
@@ -46,14 +45,3 @@ class OpenTable:
     def read(self) -> TableState:
         """The table as it stands now."""
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
-
-
-def check_layout(storage: Storage, layout: Layout) -> None:
-    """Raise `UnsupportedTable` where tables of this version cannot be changed on this store."""
-    if layout.makes_links and not storage.capabilities.links:
-        raise UnsupportedTable(
-            "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links for "
-            "the log files that a compaction carries over.",
-            where=storage.base,
-            hint="Upgrade it to version 8 or 9 with Apache Hudi.",
-        )

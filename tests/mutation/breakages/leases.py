@@ -46,10 +46,17 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a lease is never renewed",
-        _LEASE,
-        "                lease.renew()\n            except Conflict as error:",
-        "                pass\n            except Conflict as error:",
+        "hudi_assets/engine/transaction/renewing.py",
+        "                renew()\n",
+        "                pass\n",
         LEASES,
+    ),
+    Breakage(
+        "a failed renewal is the last one",
+        "hudi_assets/engine/transaction/renewing.py",
+        '                log.warning("%s could not be renewed: %s", where, error)\n',
+        '                log.warning("%s could not be renewed: %s", where, error)\n                return\n',
+        ("tests/unit/test_renewing.py",),
     ),
     Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence, lease.doubt), ", "", LEASES),
     Breakage(
@@ -173,9 +180,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a version 6 table is written into a bucket",
-        "hudi_assets/engine/transaction/open_table.py",
-        "    if layout.makes_links and not storage.capabilities.links:\n",
-        "    if False:\n",
+        "hudi_assets/engine/table/layout/v6.py",
+        "        if not storage.capabilities.links:\n",
+        "        if False:\n",
         LATE,
     ),
     Breakage(

@@ -24,25 +24,22 @@ from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
 
 
 @pytest.mark.parametrize(
-    ("completion", "bases", "made_of", "listed", "said"),
+    ("completion", "bases", "made_of", "said"),
     [
-        ("5", [], {}, False, Where.IN_VIEW),
-        ("5", ["3"], {"3": ""}, False, Where.IN_VIEW),
-        ("5", ["5"], {"5": ""}, False, Where.IN_VIEW),
-        ("5", ["7"], {"7": ""}, True, Where.MERGED),
-        ("5", ["7"], {"7": ""}, False, Where.HIDDEN),
-        ("5", ["3", "7"], {"7": "3"}, False, Where.HIDDEN),
-        ("5", ["5", "7"], {"7": "5"}, False, Where.HIDDEN),
-        ("5", ["3", "7"], {"7": "6"}, False, Where.UNKNOWN),  # the base file of 6 was cleaned
-        ("5", ["3", "7"], {"7": None}, False, Where.UNKNOWN),
-        ("5", ["7", "9"], {"7": None, "9": ""}, False, Where.UNKNOWN),  # the first above it decides
-        ("5", ["7", "9"], {"7": "", "9": "7"}, False, Where.HIDDEN),
+        ("5", [], {}, Where.IN_VIEW),
+        ("5", ["3"], {"3": ""}, Where.IN_VIEW),
+        ("5", ["5"], {"5": ""}, Where.IN_VIEW),
+        ("5", ["7"], {"7": ""}, Where.HIDDEN),
+        ("5", ["3", "7"], {"7": "3"}, Where.HIDDEN),
+        ("5", ["5", "7"], {"7": "5"}, Where.HIDDEN),
+        ("5", ["3", "7"], {"7": "6"}, Where.UNKNOWN),  # the base file of 6 was cleaned
+        ("5", ["3", "7"], {"7": None}, Where.UNKNOWN),
+        ("5", ["7", "9"], {"7": None, "9": ""}, Where.UNKNOWN),  # the first above it decides
+        ("5", ["7", "9"], {"7": "", "9": "7"}, Where.HIDDEN),
     ],
 )
-def test_where_a_log_file_is(
-    completion: str, bases: list[str], made_of: dict[str, str | None], listed: bool, said: Where
-) -> None:
-    assert where_is(completion, bases, made_of.__getitem__, listed=listed) is said
+def test_where_a_log_file_is(completion: str, bases: list[str], made_of: dict[str, str | None], said: Where) -> None:
+    assert where_is(completion, bases, made_of.__getitem__) is said
 
 
 def test_a_sound_table_hides_nothing(table: Table, three: list[str]) -> None:

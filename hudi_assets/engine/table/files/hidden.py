@@ -28,25 +28,23 @@ _CLUSTER = "CLUSTER"
 
 
 class Where(Enum):
-    """Where a log file's rows are: in the newest slice, merged into a base file, in no view; or nothing tells."""
+    """Where the rows of a log file are that no plan lists: in the newest slice, in no view; or nothing tells."""
 
     IN_VIEW = auto()
-    MERGED = auto()
     HIDDEN = auto()
     UNKNOWN = auto()
 
 
-def where_is(completion: str, bases: Sequence[str], made_of: Callable[[str], str | None], *, listed: bool) -> Where:
-    """Where the rows of a log file are whose delta commit was completed at `completion`. Instants compare as text.
+def where_is(completion: str, bases: Sequence[str], made_of: Callable[[str], str | None]) -> Where:
+    """Where the rows of a log file are that no completed compaction's plan takes or carries over.
+
+    Its delta commit was completed at `completion`. Instants compare as text.
 
     Args:
         bases: The instants of its group's completed base files, ascending.
         made_of: A base instant → the base instant of the slice that it replaced: "" where there was no base file
             before, None where nothing tells.
-        listed: Whether a completed compaction's plan takes the log file or carries it over.
     """
-    if listed:
-        return Where.MERGED
     place = bisect_right(bases, completion)
     if place == len(bases):
         return Where.IN_VIEW
@@ -276,7 +274,7 @@ class _Bases:
         by = self._by.get(key, {})
         starts = sorted(by)
         made_of = partial(self._made_of, key, appended_to)
-        if where_is(completion, starts, lambda base: made_of(by[base]), listed=False) is not Where.HIDDEN:
+        if where_is(completion, starts, lambda base: made_of(by[base])) is not Where.HIDDEN:
             return None
         known = by[starts[bisect_right(starts, completion)]]
         return None if known is None else known[0]

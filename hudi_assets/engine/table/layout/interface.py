@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
@@ -67,6 +67,10 @@ class Layout(Protocol):
 
     @property
     def timeline_folder(self) -> str: ...
+
+    def check_store(self, storage: Storage) -> None:
+        """Raise `UnsupportedTable` where tables of this version cannot be changed on this store."""
+        ...
 
     # -- timeline ---------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -66,6 +68,16 @@ class LayoutV6(FileNames):
     @property
     def table_properties(self) -> Mapping[str, str]:
         return {VERSION: "6", LAYOUT_VERSION: "1", "hoodie.archivelog.folder": "archived"}
+
+    def check_store(self, storage: Storage) -> None:
+        """A compaction here has to make links."""
+        if not storage.capabilities.links:
+            raise UnsupportedTable(
+                "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links "
+                "for the log files that a compaction carries over.",
+                where=storage.base,
+                hint="Upgrade it to version 8 or 9 with Apache Hudi.",
+            )
 
     # -- timeline ---------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -79,6 +80,10 @@ class LayoutV8(FileNames):
             "hoodie.table.format": "native",
             "hoodie.table.multiple.base.file.formats.enable": "false",
         }
+
+    def check_store(self, storage: Storage) -> None:
+        """Log files keep their names here, so no store is refused."""
+        del storage
 
     # -- timeline ---------------------------------------------------------------------------------
 
