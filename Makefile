@@ -64,6 +64,8 @@ TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tes
 IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
 SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Of few files with long tests: each test goes where there is nothing to do.
+EVENLY := --numprocesses $(WORKERS) --dist worksteal
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # What .ci/run has a step of its own for.
 NOT_THOROUGH := -m "not interop and not thorough and not wheel"
@@ -104,11 +106,11 @@ test-thorough: setup
 # each of WORKERS processes has Sparks of its own.
 test-interop: setup
 	@$(ENV) scripts/interop-setup
-	@$(ENV) python -m pytest -m interop --timeout 1800 --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+	@$(ENV) python -m pytest -m interop --timeout 1800 $(EVENLY) $(ARGS)
 
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
-	@$(ENV) python -m pytest -m "interop and not slow" --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+	@$(ENV) python -m pytest -m "interop and not slow" $(EVENLY) $(ARGS)
 
 # A slice of tests/spark on PySpark 3.5; all else runs on the locked Spark 4.
 test-spark35: setup
@@ -125,7 +127,7 @@ test-property: setup
 # Random lives of a table against an oracle.
 test-lives: setup
 	@echo "make test-lives LIVES=$(LIVES) STEPS=$(STEPS) SEED=$(NUMBER)"
-	@MACHINE_EXAMPLES=$(LIVES) MACHINE_STEPS=$(STEPS) MACHINE_SEED=$(NUMBER) $(ENV) python -m pytest -s tests/machine $(ARGS)
+	@MACHINE_EXAMPLES=$(LIVES) MACHINE_STEPS=$(STEPS) MACHINE_SEED=$(NUMBER) $(ENV) python -m pytest -rP $(EVENLY) tests/machine $(ARGS)
 
 # Eight processes at once on one table, for RACE_SECONDS.
 test-races: setup
@@ -151,15 +153,16 @@ test-live: setup
 # What every store has to do, on disk and on a real MinIO, with faults between it and us; and tables there.
 test-stores: setup
 	@scripts/stores-setup
-	@$(ENV) python -m pytest -m "not thorough" tests/stores $(ARGS)
+	@$(ENV) python -m pytest -m "not thorough" $(IN_WORKERS) tests/stores $(ARGS)
 # A crash before each operation, and random lives: of tables in buckets that are folders.
-	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(IN_BUCKETS)
+	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_BUCKETS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup
-	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_SEED=$(FUZZ_SEED) $(ENV) python -m pytest tests/fuzz $(ARGS)
+	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_SEED=$(FUZZ_SEED) $(ENV) python -m pytest $(EVENLY) tests/fuzz $(ARGS)
 
-# Breaks the engine on purpose, one way at a time, and asks that the tests notice. ARGS='--every 5' for a slice.
+# Breaks the engine on purpose, one way at a time, and asks that the tests notice. ARGS='--every 5' for a slice; and
+# '--green' where the tests pass as they are, which else is looked at first.
 test-breakages: setup
 	@$(ENV) python -m tests.mutation.check $(ARGS)
 

@@ -29,6 +29,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.monitoring.samples import NAMES
 from tests.cli.conftest import Answer
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created
 
 RULES = Path(str(files("hudi_assets.monitoring"))) / "alerts.yml"
 CASES = Path(__file__).with_name("alert_cases.yml")
@@ -215,15 +216,7 @@ def write(table: HudiTable, session: LocalSession, ago: int) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path, session: LocalSession) -> HudiTable:
-    made = HudiTable.create(
-        str(tmp_path / "late"),
-        _SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        event_time_unit="ms",
-        buckets=1,
-        data_latency="1s",
-    )
+    made = created(tmp_path / "late", _SCHEMA, event_time_unit="ms", buckets=1)
     write(made, session, 0)
     return made
 

@@ -12,7 +12,7 @@ from hudi_assets.engine.model import Plan
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.storage import LocalStorage
 from tests.tables.local_session import Frame
-from tests.tables.steps import at, with_properties
+from tests.tables.steps import at, created, with_properties
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64())])
 THRESHOLD = 2_000
@@ -30,17 +30,7 @@ def batch(first: int, ts: int) -> Any:
 
 def new_table(path: Path, version: int = 6, **properties: str) -> HudiTable:
     """An empty table of two file groups, whose clock is that of its commits. `properties`: of hoodie.properties."""
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        clock="commit",
-        data_latency="1s",
-        table_version=version,
-    )
-    return with_properties(table, properties)
+    return with_properties(created(path, SCHEMA, clock="commit", table_version=version), properties)
 
 
 def carried_by(mode: str) -> dict[str, str]:

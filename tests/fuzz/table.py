@@ -21,6 +21,7 @@ from hudi_assets.engine.table import state
 from hudi_assets.engine.table.settings.config import LOG_BLOCK_FORMAT
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created
 
 SCHEMA = pa.schema(
     [
@@ -88,17 +89,7 @@ def build(path: Path, session: LocalSession, *, with_map: bool = False, version:
     """Two partitions of two buckets: Avro and Parquet log blocks, deletes, a completed compaction with carried-over
     logs (versions 8 and 9: at a past instant), a pending one with logs appended beside it."""
     schema = SCHEMA_WITH_MAP if with_map else SCHEMA
-    table = HudiTable.create(
-        str(path),
-        schema,
-        record_key=["id"],
-        ordering_field="ts",
-        partition_fields=["p"],
-        buckets=2,
-        data_latency="1s",
-        log_block_format="avro",
-        table_version=version,
-    )
+    table = created(path, schema, partition_fields=["p"], log_block_format="avro", table_version=version)
     parquet = HudiTable.open(str(path), settings={LOG_BLOCK_FORMAT: "parquet"})
 
     def write(into: HudiTable, numbers: range, ts: int) -> None:

@@ -7,8 +7,8 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hudi_assets.engine import HudiTable
@@ -39,28 +39,35 @@ def _same_rows(fuzzed: Fuzzed, what: str) -> None:
         raise WrongRows(f"{what}: {len(fuzzed.rows - rows)} rows are gone, {len(rows - fuzzed.rows)} are new")
 
 
-def log_file(rng: random.Random, fuzzed: Fuzzed) -> str:
-    """Any byte of any log file: values inside a block have no checksum, so rows are compared in other tests."""
-    file = rng.choice(fuzzed.files(lambda name: ".log." in name))
+@contextmanager
+def _damaged(rng: random.Random, fuzzed: Fuzzed, files: list[Path]) -> Iterator[str]:
+    """One of the files damaged, for a while; which, and how."""
+    file = rng.choice(files)
     kind, data = damage(rng, file.read_bytes())
     with fuzzed.damaged(file, data):
+        yield f"{file.name}: {kind}"
+
+
+def _has_bytes(file: Path) -> bool:
+    return file.stat().st_size > 0
+
+
+def log_file(rng: random.Random, fuzzed: Fuzzed) -> str:
+    """Any byte of any log file: values inside a block have no checksum, so rows are compared in other tests."""
+    with _damaged(rng, fuzzed, fuzzed.files(lambda name: ".log." in name)) as what:
         ask_everything(fuzzed)
-    return f"{file.name}: {kind}"
+    return what
 
 
 def base_file(rng: random.Random, fuzzed: Fuzzed) -> str:
-    file = rng.choice(fuzzed.files(lambda name: name.endswith(".parquet")))
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
+    with _damaged(rng, fuzzed, fuzzed.files(lambda name: name.endswith(".parquet"))) as what:
         ask_everything(fuzzed)
-    return f"{file.name}: {kind}"
+    return what
 
 
 def plan_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     """Plans, pending and executed; executing the damaged one writes inside the table or is refused."""
-    file = rng.choice(fuzzed.files(lambda name: name.endswith(".compaction.requested")))
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
+    with _damaged(rng, fuzzed, fuzzed.files(lambda name: name.endswith(".compaction.requested"))) as what:
         ask_everything(fuzzed)
         try:
             plan = HudiTable.open(str(fuzzed.path)).pending_plan()
@@ -70,7 +77,7 @@ def plan_file(rng: random.Random, fuzzed: Fuzzed) -> str:
                     assert not path.startswith(".hoodie")
         except HudiAssetsError:
             pass
-    return f"{file.name}: {kind}"
+    return what
 
 
 def commit_file(rng: random.Random, fuzzed: Fuzzed) -> str:
@@ -194,11 +201,9 @@ def unfinished_service(rng: random.Random, fuzzed: Fuzzed) -> str:
 
 
 def partition_metadata(rng: random.Random, fuzzed: Fuzzed) -> str:
-    file = rng.choice(fuzzed.files(lambda name: name.endswith(".hoodie_partition_metadata")))
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
-        _same_rows(fuzzed, kind)
-    return kind
+    with _damaged(rng, fuzzed, fuzzed.files(lambda name: name.endswith(".hoodie_partition_metadata"))) as what:
+        _same_rows(fuzzed, what)
+    return what
 
 
 def log_header(rng: random.Random, fuzzed: Fuzzed) -> str:
@@ -231,11 +236,9 @@ def avro_timeline_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     endings = ("clean", "rollback", "restore", "savepoint")
     files = fuzzed.files(lambda name: name.startswith(".hoodie/2") and any(f".{e}" in Path(name).name for e in endings))
     files += fuzzed.files(lambda name: name.startswith(".hoodie/archived/"))
-    file = rng.choice([file for file in files if file.stat().st_size])
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
+    with _damaged(rng, fuzzed, [*filter(_has_bytes, files)]) as what:
         ask_everything(fuzzed)
-    return f"{file.name}: {kind}"
+    return what
 
 
 _GOLDEN = Path(__file__).parents[1] / "golden"
@@ -268,20 +271,16 @@ def metadata_table(rng: random.Random, fuzzed: Fuzzed) -> str:
 def layered_timeline_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     """Version 9: Avro contents of any instant; no row is taken from them."""
     files = fuzzed.files(lambda name: name.startswith(".hoodie/timeline/2"))
-    file = rng.choice([file for file in files if file.stat().st_size])
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
-        _same_rows(fuzzed, f"{file.name}: {kind}")
-    return f"{file.name}: {kind}"
+    with _damaged(rng, fuzzed, [*filter(_has_bytes, files)]) as what:
+        _same_rows(fuzzed, what)
+    return what
 
 
 def layered_archive_file(rng: random.Random, fuzzed: Fuzzed) -> str:
     """Version 9: the archived timeline, which tells what is committed, and where a log file belongs."""
-    file = rng.choice(fuzzed.files(lambda name: name.startswith(".hoodie/timeline/history/")))
-    kind, data = damage(rng, file.read_bytes())
-    with fuzzed.damaged(file, data):
+    with _damaged(rng, fuzzed, fuzzed.files(lambda name: name.startswith(".hoodie/timeline/history/"))) as what:
         ask_everything(fuzzed)
-    return f"{file.name}: {kind}"
+    return what
 
 
 def layered_timeline_name(rng: random.Random, fuzzed: Fuzzed) -> str:

@@ -24,6 +24,7 @@ from tests.crash.faulty import Crash, DyingStorage
 from tests.crash.tables import carried_by
 from tests.interop.tables import hudi_options
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created, with_properties
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -59,18 +60,8 @@ class Tale:
         self.path = path
         self.session = session
         self.hours_ago = 0
-        HudiTable.create(
-            str(path),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=2,
-            data_latency="1s",
-            event_time_unit="ms",
-        )
-        with (path / ".hoodie/hoodie.properties").open("a") as properties:
-            properties.writelines(f"{key}={value}\n" for key, value in carried_by(carry_over).items())
+        empty = created(path, SCHEMA, partition_fields=["p"], event_time_unit="ms")
+        with_properties(empty, carried_by(carry_over))
         self.number = 0
 
     @property

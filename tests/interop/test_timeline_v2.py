@@ -28,6 +28,7 @@ from tests.crash.faulty import Crash, DyingStorage
 from tests.interop.tables import hudi_options
 from tests.interop.test_clean import EVER, call, copied, data_files, hudi_clean
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created, with_properties
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -116,21 +117,8 @@ class Ours:
 
     def __init__(self, path: Path, session: LocalSession, version: int) -> None:
         self.path, self.session, self.version, self.number = path, session, version, 0
-        HudiTable.create(
-            str(path),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=2,
-            data_latency="1s",
-            event_time_unit="ms",
-            table_version=version,
-        )
-        with (path / ".hoodie/hoodie.properties").open("a") as properties:
-            properties.writelines(
-                f"{key}={value}\n" for key, value in (FEW | {"hudi_assets.query.grace": "0s"}).items()
-            )
+        empty = created(path, SCHEMA, partition_fields=["p"], event_time_unit="ms", table_version=version)
+        with_properties(empty, FEW | {"hudi_assets.query.grace": "0s"})
 
     @property
     def table(self) -> HudiTable:
@@ -392,16 +380,7 @@ def test_hudi_writes_into_an_empty_table_of_ours(
     hudi_1_2: Hudi, path: Path, version: int, session: LocalSession
 ) -> None:
     """It lists the timeline's folder before anything else, and fails where that is missing."""
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        partition_fields=["p"],
-        buckets=2,
-        table_version=version,
-        name="t",
-    )
+    table = created(path, SCHEMA, partition_fields=["p"], data_latency=None, table_version=version, name="t")
     assert hudi_1_2.read(path).num_rows == 0
     writer = Writer(hudi_1_2, path, version)
     writer.upsert(**{"hoodie.metadata.enable": "true"})

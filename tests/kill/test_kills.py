@@ -3,7 +3,9 @@
 After each: the snapshot is what was acknowledged, with the write in flight whole or not at all; `recover` changes
 no answer and leaves nothing over. Log files of the write in flight are torn as well, as a machine that goes down would.
 
-KILLS: how many, over three kinds of table (default 24; `make test-kills` 300). KILL_SEED: another run.
+KILLS: how many, over three kinds of table (default 48; `make test-kills` 300). KILL_SEED: another run.
+Victims have numbers, and a victim's clock follows from its number. The second half of a slice has the last numbers of
+300 kills: what comes of a late clock shows in each run.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from tests.races.ledger import Ledger, Row
 from tests.races.player import KINDS, MOST_PLAYERS, WEIGHTS, Player, create, rows_of, timeline_of
 from tests.tables.local_session import LocalSession, install
 
-KILLS = int(os.environ.get("KILLS", "24"))
+KILLS = int(os.environ.get("KILLS", "48"))
 SEED = int(os.environ.get("KILL_SEED", "0"))
 STEPS = 40  # what a victim's clock moves on by
+LONG = 300  # kills of a long run
 HUDI_RS_EVERY = 25
 # Children are forked from a process that has imported all this and done nothing with it.
 SERVERS = multiprocessing.get_context("forkserver")
@@ -84,8 +87,8 @@ def test_killed_processes_lose_and_double_nothing(session: LocalSession, tmp_pat
     seen: Counter[str] = Counter()
     settled: dict[int, str] = {}
     pace = Pace()
-    each = max(1, KILLS // len(KINDS))
-    for number in range(SEED * each + 1, (SEED + 1) * each + 1):
+    numbers = _numbers(max(1, KILLS // len(KINDS)))
+    for kill, number in enumerate(numbers, 1):
         _kill_one(path, journals, number, chance, pace)
         if chance.random() < 0.5:
             seen["torn"] += _tear(path, chance)
@@ -97,11 +100,18 @@ def test_killed_processes_lose_and_double_nothing(session: LocalSession, tmp_pat
             seen[" ".join(sentence.split()[:4])] += 1
         assert rows_of(table) == expected, f"after kill {number} and recover"
         _nothing_is_left(table)
-        if (number - SEED * each) % HUDI_RS_EVERY == 0:
+        if kill % HUDI_RS_EVERY == 0:
             _read_by_hudi_rs(table, session, expected)
     _read_by_hudi_rs(HudiTable.open(str(path)), session, expected)
     print(dict(seen), len(ledger.done), "writes", len(ledger.in_flight), "in flight")
-    assert seen["nothing unfinished"] < each, "the kills hit nothing"
+    assert seen["nothing unfinished"] < len(numbers), "the kills hit nothing"
+
+
+def _numbers(each: int) -> list[int]:
+    """The victims' numbers: of a short run the first ones, and then the last ones of a long run."""
+    last = max(each, LONG // len(KINDS))
+    early = (each + 1) // 2
+    return [SEED * last + n for n in (*range(1, early + 1), *range(last - (each - early) + 1, last + 1))]
 
 
 def _settle(ledger: Ledger, settled: dict[int, str], shown: dict[str, Row]) -> dict[str, Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,24 +17,9 @@ from dagster import (
 )
 from dagster.components import build_defs_for_component
 
-from hudi_assets.catalog.publication import properties_of
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.model import Freshness
-from hudi_assets.resources.catalog import Catalog
-
-
-class FileCatalog(Catalog):
-    """The published properties in a file: Spark's catalog is tested elsewhere, and takes seconds a time."""
-
-    file: str
-
-    def publish(
-        self, spark: Any, table: HudiTable, freshness: Freshness | None = None, *, ro: str, rt: str
-    ) -> dict[str, str]:
-        properties = properties_of(table.publication())
-        Path(self.file).write_text(json.dumps(properties))
-        return properties
+from tests.dagster.conftest import FileCatalog
 
 
 class _Session:

@@ -4,6 +4,7 @@
     python -m tests.mutation.check 3 7        these
     python -m tests.mutation.check --every 5  each fifth: a slice for CI
     python -m tests.mutation.check --jobs 2   two at a time, each in a copy of its own
+    python -m tests.mutation.check --green    the tests pass as they are: somebody else has seen that
 
 The sources are copied first; nothing here changes the project. Exits 1 if a breakage survives, or no longer fits the
 code (then the code has moved on: mend the breakage).
@@ -102,6 +103,7 @@ def main() -> int:
     parser.add_argument("numbers", nargs="*", type=int, help="numbers of breakages, from 1; default: all")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time (1)")
+    parser.add_argument("--green", action="store_true", help="do not look first whether the tests pass unbroken")
     given = parser.parse_args()
     chosen = [(n, b) for n, b in enumerate(BREAKAGES, 1) if n in given.numbers or not given.numbers][:: given.every]
     with (
@@ -109,7 +111,7 @@ def main() -> int:
         ThreadPoolExecutor(max_workers=given.jobs) as pool,
     ):
         copies = Copies(Path(folder), given.jobs)
-        every_test = sorted({breakage.tests for _, breakage in chosen})
+        every_test = [] if given.green else sorted({breakage.tests for _, breakage in chosen})
         for whole, what in pool.map(lambda tests: copies.lent_to(lambda project: passes(project, tests)), every_test):
             if not whole:
                 print(f"The tests fail without any breakage: {what}")

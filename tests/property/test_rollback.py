@@ -21,7 +21,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Plan
 from tests.crash.tables import carried_by
-from tests.tables.steps import rows_in
+from tests.tables.steps import created, rows_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 Rows = dict[int, tuple[int, int]]
@@ -141,18 +141,9 @@ def _refused(action: Callable[[], object]) -> str | None:
 
 def _live(session: Any, steps: list[tuple[str, Any]], mode: str, version: int = 6) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        table = HudiTable.create(
-            str(Path(folder, "t")),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=1,
-            clock="commit",
-            data_latency="0s",
-            table_version=version,
-        )
-        table = HudiTable.open(table.path, settings=carried_by(mode))
+        how = {"partition_fields": ["p"], "buckets": 1, "data_latency": "0s", "table_version": version}
+        empty = created(Path(folder, "t"), SCHEMA, clock="commit", **how)
+        table = HudiTable.open(empty.path, settings=carried_by(mode))
         life = Life(table, session)
         for step, value in steps:
             life.do(step, value)

@@ -18,7 +18,7 @@ from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.transaction import transaction
 from tests.races.ledger import Journal, Row
 from tests.tables.local_session import LocalSession
-from tests.tables.steps import with_properties
+from tests.tables.steps import created, with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 MOST_PLAYERS = 4096
@@ -45,18 +45,7 @@ KINDS: Mapping[str, tuple[int, Mapping[str, str]]] = {
 
 def create(path: Path, kind: str = "shared", **settings: str) -> HudiTable:
     version, own = KINDS[kind]
-    table = HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        data_latency="1s",
-        name="t",
-        table_version=version,
-    )
-    settings = {**own, **settings}
-    return with_properties(table, settings) if settings else table
+    return with_properties(created(path, SCHEMA, name="t", table_version=version), {**own, **settings})
 
 
 def timeline_of(path: Path) -> Path:

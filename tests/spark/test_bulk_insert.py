@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.actions.writing import exchange
 from hudi_assets.engine.spark import session as spark_session
+from tests.tables.steps import created
 
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("words", pa.list_(pa.string()))])
@@ -55,17 +56,8 @@ def answer(frame: object) -> set[tuple[str, int, str]]:
 
 @pytest.mark.usefixtures("exchanged")
 def test_a_first_load_and_upserts(spark: SparkSession, tmp_path: Path) -> None:
-    table = HudiTable.create(
-        str(tmp_path / "t"),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        event_time_unit="ms",
-        partition_fields=["p"],
-        buckets=4,
-        table_version=9,
-        data_latency="0s",
-    )
+    how = {"event_time_unit": "ms", "partition_fields": ["p"], "buckets": 4, "data_latency": "0s"}
+    table = created(tmp_path / "t", SCHEMA, table_version=9, **how)
     loaded = rows(COUNT)
     frame = spark.createDataFrame(loaded).repartition(5, "id")
     done = table.bulk_insert(spark, frame)

@@ -20,7 +20,7 @@ from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.timeline.instants import instant_ms
 from tests.tables.local_session import LocalSession
-from tests.tables.steps import at
+from tests.tables.steps import at, created
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -544,16 +544,8 @@ def test_completion_times_of_archived_writes(session: LocalSession, tmp_path: Pa
 
 def test_a_group_that_begins_later_hides_no_past(session: LocalSession, tmp_path: Path) -> None:
     """Its log file's name does not say that there was nothing before; nothing else is in doubt, so it is answered."""
-    table = HudiTable.create(
-        str(tmp_path / "t"),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        partition_fields=["part"],
-        buckets=1,
-        clock="commit",
-        table_version=9,
-    )
+    how = {"partition_fields": ["part"], "buckets": 1, "data_latency": None, "table_version": 9}
+    table = created(tmp_path / "t", SCHEMA, clock="commit", **how)
     first = write(table, session, 10_000, ("k0", 1_000, 1))
     second = write(table, session, 20_000, ("k0", 11_000, 2))
     done = compact(table, session, 0)

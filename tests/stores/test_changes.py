@@ -20,7 +20,7 @@ from tests.crash.tables import BATCHES, SCHEMA, batch, planned, snapshot, write
 from tests.stores.faults import FAULTS, Proxy, running_proxy
 from tests.stores.minio import BUCKET, Minio
 from tests.tables.local_session import LocalSession
-from tests.tables.steps import at
+from tests.tables.steps import at, created
 
 SETTINGS = {
     "hoodie.keep.min.commits": "3",
@@ -31,18 +31,8 @@ SETTINGS = {
 }
 
 
-def created(path: str, version: int, options: dict[str, str] | None = None) -> HudiTable:
-    HudiTable.create(
-        path,
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=2,
-        clock="commit",
-        data_latency="1s",
-        table_version=version,
-        storage_options=options,
-    )
+def new_table(path: str, version: int, options: dict[str, str] | None = None) -> HudiTable:
+    created(path, SCHEMA, clock="commit", table_version=version, storage_options=options)
     return HudiTable.open(path, options, settings=SETTINGS)
 
 
@@ -100,8 +90,8 @@ def batch_keys(first: int) -> Any:
 @pytest.mark.parametrize("version", [pytest.param(8, marks=pytest.mark.thorough), 9])
 def test_every_kind_of_change(version: int, minio: Minio, session: LocalSession, tmp_path: Path) -> None:
     path = new_path()
-    table = created(path, version, minio.options)
-    assert live(table, session) == live(created(str(tmp_path / "t"), version), session)
+    table = new_table(path, version, minio.options)
+    assert live(table, session) == live(new_table(str(tmp_path / "t"), version), session)
     assert snapshot(HudiTable.open(path, minio.options)) == snapshot(table)
     kinds = {instant.action for instant in table.state().timeline.instants}
     assert {Action.CLEAN, Action.DELTA_COMMIT} <= kinds
@@ -130,7 +120,7 @@ def test_credentials_are_nowhere(
         monkeypatch.setenv(name, value)
     for options in (minio.options, None):
         path = new_path()
-        table = created(path, 9, options)
+        table = new_table(path, 9, options)
         for first, ts in BATCHES:
             write(table, session, first, ts)
         plan = planned(table)
@@ -148,7 +138,7 @@ def test_credentials_are_nowhere(
 def test_version_6_is_refused_by_name(minio: Minio, session: LocalSession, tmp_path: Path) -> None:
     path = new_path()
     with pytest.raises(UnsupportedTable, match="table of version 6 in a bucket") as refused:
-        created(path, 6, minio.options)
+        new_table(path, 6, minio.options)
     assert "Upgrade it to version 8 or 9" in str(refused.value.hint)
     assert objects(minio, path) == {}
 
@@ -189,7 +179,7 @@ def test_one_lost_answer_is_no_error(every: int, change: str, method: str, minio
         while not done:
             n += every
             path = new_path()
-            table = created(path, 9, minio.options)
+            table = new_table(path, 9, minio.options)
             for first, ts in BATCHES:
                 write(table, session, first, ts)
             before = snapshot(table)

@@ -18,6 +18,7 @@ from tests.crash.faulty import Crash
 from tests.crash.tables import SCHEMA, planned, snapshot, write, write_batches
 from tests.stores.memory import MemoryStorage
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created
 
 
 class Bucket:
@@ -33,16 +34,7 @@ class Bucket:
         write_batches(self.open(), session)
 
     def create(self, version: int) -> None:
-        HudiTable.create(
-            "memory://bucket/table",
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            buckets=2,
-            clock="commit",
-            data_latency="1s",
-            table_version=version,
-        )
+        created("memory://bucket/table", SCHEMA, clock="commit", table_version=version)
 
     def open(self) -> HudiTable:
         return HudiTable.open("memory://bucket/table", settings=self.settings)

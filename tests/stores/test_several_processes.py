@@ -21,7 +21,7 @@ from hudi_assets.engine.transaction.heartbeat import INTERVAL, MISSES
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, RENEWAL, VALIDITY
 from tests.crash.tables import batch, planned, snapshot
 from tests.stores.minio import Minio
-from tests.stores.test_changes import SETTINGS, created, new_path
+from tests.stores.test_changes import SETTINGS, new_path, new_table
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import at
 
@@ -91,7 +91,7 @@ def play(minio: Minio, path: str, seconds: float) -> list[list[Any]]:
 @pytest.mark.parametrize("seconds", [6, pytest.param(60, marks=pytest.mark.thorough)])
 def test_two_writers_and_two_planners(minio: Minio, seconds: float) -> None:
     path = new_path()
-    table = created(path, 9, minio.options)
+    table = new_table(path, 9, minio.options)
     events = play(minio, path, seconds)
     written = {event[1] for event in events if event[0] == "written"}
     assert {row[0] for row in snapshot(table)} == {1, *written}
@@ -188,7 +188,7 @@ def completed(table: HudiTable) -> Sequence[str]:
 )
 def test_a_writer_that_was_stopped_commits_nothing(where: str, minio: Minio, session: LocalSession) -> None:
     path = new_path()
-    created(path, 9, minio.options)
+    new_table(path, 9, minio.options)
     table = HudiTable.open(path, minio.options, settings=SHORT)
     table.upsert(session, batch(0, 1_000), clock_time=at(2_000))
     with stopped(minio, path, "write", where) as process:
@@ -210,7 +210,7 @@ def test_a_writer_that_was_stopped_commits_nothing(where: str, minio: Minio, ses
 )
 def test_an_execution_that_was_stopped_commits_nothing(where: str, minio: Minio, session: LocalSession) -> None:
     path = new_path()
-    created(path, 9, minio.options)
+    new_table(path, 9, minio.options)
     table = HudiTable.open(path, minio.options, settings=SHORT)
     table.upsert(session, batch(0, 1_000), clock_time=at(2_000))
     rows, plan = snapshot(table), planned(table)

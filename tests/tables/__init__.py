@@ -12,7 +12,7 @@ Begin here:
 
 - `life`: `Life`, a table told step by step: upserts whose event times follow one another, compactions, and what is
   there after them. Take it where the rows do not matter.
-- `steps`: the steps on a table of one's own, made by `HudiTable.create`: `planned`, `compact`, `rows_in` tasks,
+- `steps`: a table of one's own, by `created`, and the steps on it: `planned`, `compact`, `rows_in` tasks,
   `with_properties`, and `at`, a moment of the table's clock.
 
 Tables that are not only ours:

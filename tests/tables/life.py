@@ -14,6 +14,7 @@ from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.transaction.publish import system_now_ms
 from tests.races.player import timeline_of
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import created, with_properties
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 HOUR = 3_600_000
@@ -24,19 +25,8 @@ class Life:
 
     def __init__(self, path: Path, session: LocalSession, version: int = 6, **settings: str) -> None:
         self.path, self.session, self.number, self.hours = path, session, 0, 0
-        HudiTable.create(
-            str(path),
-            SCHEMA,
-            record_key=["id"],
-            ordering_field="ts",
-            partition_fields=["p"],
-            buckets=1,
-            clock="commit",
-            data_latency="1s",
-            table_version=version,
-        )
-        with (path / ".hoodie/hoodie.properties").open("a") as file:
-            file.writelines(f"{key}={value}\n" for key, value in settings.items())
+        empty = created(path, SCHEMA, partition_fields=["p"], buckets=1, clock="commit", table_version=version)
+        with_properties(empty, settings)
 
     @property
     def table(self) -> HudiTable:

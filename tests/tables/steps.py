@@ -1,4 +1,4 @@
-"""Steps on a table that most tests need: plan, compact, read, set."""
+"""Steps on a table that most tests need: make, plan, compact, read, set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from hudi_assets.engine import CompactionResult, Frame, HudiTable, Plan, ReadTask, Session
 from hudi_assets.engine.model.units import Time
 
@@ -14,6 +16,12 @@ from hudi_assets.engine.model.units import Time
 def at(ms: int) -> datetime:
     """A moment of the table's clock, by epoch ms."""
     return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def created(path: Path | str, schema: pa.Schema, **how: Any) -> HudiTable:
+    """An empty table with the key `id`, ordered by `ts`. `how`: as `HudiTable.create` takes it; it comes first."""
+    usual: dict[str, Any] = {"record_key": ["id"], "ordering_field": "ts", "buckets": 2, "data_latency": "1s"}
+    return HudiTable.create(str(path), schema, **{**usual, **how})
 
 
 def planned(table: HudiTable, threshold: Time | None = None, **how: Any) -> Plan:

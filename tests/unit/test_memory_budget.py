@@ -16,7 +16,7 @@ from hudi_assets.engine.merging import passes
 from hudi_assets.engine.queries.query import read_task
 from hudi_assets.engine.table.settings.compaction import COMPACTION_MEMORY, LEAST_MEMORY
 from tests.tables.local_session import LocalSession
-from tests.tables.steps import at, compact
+from tests.tables.steps import at, compact, created, with_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.int64()), ("text", pa.string())])
 ROWS = 12_000
@@ -37,20 +37,9 @@ def rows(step: int) -> pa.Table:
 
 
 def make(path: Path, session: LocalSession, version: int, *, split: bool, block_format: str) -> HudiTable:
-    HudiTable.create(
-        str(path),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=1,
-        clock="commit",
-        data_latency="0s",
-        table_version=version,
-    )
+    empty = created(path, SCHEMA, buckets=1, clock="commit", data_latency="0s", table_version=version)
     if split:
-        properties = path / ".hoodie/hoodie.properties"
-        own = "hudi_assets.table.services=ours\nhudi_assets.exact.split=true\n"
-        properties.write_text(properties.read_text() + own)
+        with_properties(empty, {"hudi_assets.table.services": "ours", "hudi_assets.exact.split": "true"})
     table = HudiTable.open(str(path), settings={"hoodie.logfile.data.block.format": block_format})
     for step in range(4):
         table.upsert(session, session.frame(rows(step)), clock_time=at(2_000_000))

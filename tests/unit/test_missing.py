@@ -12,7 +12,7 @@ import pytest
 from hudi_assets.engine import HudiTable, Plan
 from hudi_assets.engine.errors import CorruptTable
 from tests.tables.local_session import LocalSession
-from tests.tables.steps import at, compact
+from tests.tables.steps import at, compact, created
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
 
@@ -20,15 +20,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
 @pytest.fixture
 def table(session: LocalSession, tmp_path: Path) -> HudiTable:
     """One file group: a base file, and a log file on it."""
-    table = HudiTable.create(
-        str(tmp_path / "t"),
-        SCHEMA,
-        record_key=["id"],
-        ordering_field="ts",
-        buckets=1,
-        clock="commit",
-        data_latency="1s",
-    )
+    table = created(tmp_path / "t", SCHEMA, buckets=1, clock="commit")
     table.upsert(session, session.rows([{"id": 1, "ts": 1_000}], SCHEMA), clock_time=at(2_000))
     compact(table, session)
     table.upsert(session, session.rows([{"id": 2, "ts": 2_000}], SCHEMA), clock_time=at(4_000))
