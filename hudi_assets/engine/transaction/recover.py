@@ -29,10 +29,8 @@ _SCRATCH_MS = DAY_MS  # a file is written in less than a day
 def recover_dead_work(table: OpenTable, state: TableState, *, spare: str = "") -> tuple[str, ...]:
     """What everybody who changes the table does first, under the write lock; `spare` is an unfinished write to keep.
 
-    Raises `Conflict` where a rollback or restore of another engine is unfinished, `InvalidInput`, before anything is
-    done, in another time zone than the writers'.
+    Raises `Conflict` where a rollback or restore of another engine is unfinished.
     """
-    state.refuse_other_zone()
     finished = finish_rollbacks(table, state)
     finished += finish_restores(table, state)
     if finished:

@@ -341,13 +341,6 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "whoever changes the table does not ask for the zone",
-        f"{_ENGINE}/transaction/recover.py",
-        "    state.refuse_other_zone()\n",
-        "",
-        ZONES,
-    ),
-    Breakage(
-        "a plan is executed in another zone",
         f"{_ENGINE}/transaction/transaction.py",
         "        state.refuse_other_zone()\n",
         "",
