@@ -23,6 +23,7 @@ from hudi_assets.engine import (
     CostPoint,
     Finding,
     Freshness,
+    HiddenRows,
     HudiAssetsError,
     ObservedLatency,
     Plan,
@@ -134,9 +135,14 @@ def _freshness_json(promise: Freshness) -> dict[str, Any]:
         "min_event_time": iso(promise.min_event_time),
         "computed_at": iso(promise.computed_at),
         "bounds": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.bounds],
-        "hidden": [{**asdict(one), "min_event_time": iso(one.min_event_time)} for one in promise.hidden],
+        "hidden": [_hidden_json(rows) for rows in promise.hidden],
         "event_time_unit": _unit_json(promise.unit),
     }
+
+
+def _hidden_json(rows: HiddenRows) -> dict[str, Any]:
+    """`log_files` is the old name of `files`."""
+    return {**asdict(rows), "log_files": rows.files, "min_event_time": iso(rows.min_event_time)}
 
 
 def _unit_json(unit: ColumnUnit | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
 from hudi_assets.engine.event_time.freshness import compute_freshness
-from hudi_assets.engine.event_time.hidden_times import hidden_files, hidden_rows
+from hudi_assets.engine.event_time.hidden_times import hidden_by_file, hidden_rows
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
@@ -51,7 +51,7 @@ def _unknown_times(state: TableState, summaries: Mapping[str, LogSummary]) -> st
 
     The oldest unfinished one bounds the watermark, a commit the records in it that have no event time.
     """
-    undated = (summaries[log.path] for log in (*state.remaining_logs, *hidden_files(state)))
+    undated = (summaries[log.path] for log in (*state.remaining_logs, *hidden_by_file(state)))
     rests = bool(state.timeline.inflight_writes) or any(
         s.min_event_time is None and not s.holds_nothing for s in undated
     )

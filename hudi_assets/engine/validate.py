@@ -11,7 +11,7 @@ from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.table.files.cleaned import read_cleans, read_pending_cleans, read_savepoints
-from hudi_assets.engine.table.files.hidden import Hidden, about_to_be_hidden, hidden_logs
+from hudi_assets.engine.table.files.hidden import Hidden, about_to_be_hidden, hidden_files
 from hudi_assets.engine.table.files.metadata_check import differences
 from hudi_assets.engine.table.files.missing import RESTORE_HINT, broken_words, missing_files
 from hudi_assets.engine.table.files.orphans import Orphans, instant_of, same_bytes
@@ -207,31 +207,28 @@ class Validator:
     # -- rows behind a base file ------------------------------------------------------------------
 
     def _hidden(self) -> Iterator[Finding]:
-        for (commit, behind), logs in _by_commit(hidden_logs(self.state)).items():
-            below = f"{behind.action} {behind.timestamp}, whose base files do not hold them"
-            if behind.action is Action.COMMIT:
-                below = f"compaction {behind.timestamp}, whose plan does not list them"
-            what = f"{_files(logs)} in no view: completed at {logs[0].completion}, below {below}."
-            if gone := sum(log.gone for log in logs):
+        for (commit, behind, _), files in _by_commit(hidden_files(self.state)).items():
+            what = f"{_files(files)} in no view: {_lie_behind(behind, files[0])}."
+            if gone := sum(file.gone for file in files):
                 what += f" {gone} of them {'was' if gone == 1 else 'were'} cleaned."
-            path = self._path(commit) if commit.file_name else logs[0].path
-            yield Finding("hidden_rows", path, what, self._brings_back(commit, behind, logs))
+            path = self._path(commit) if commit.file_name else files[0].path
+            yield Finding("hidden_rows", path, what, self._brings_back(commit, behind, files))
         for plan in self.state.pending_plans:
             hint = f"Unschedule {plan.instant} before it is executed, and plan again."
             if not plan.is_ours:
                 hint += f" It is another engine's: stop that and state {WRITERS}=stopped first."
-            for (commit, _), logs in _by_commit(about_to_be_hidden(self.state, plan)).items():
+            for (commit, *_), logs in _by_commit(about_to_be_hidden(self.state, plan)).items():
                 what = f"{_files(logs)} in no view once compaction {plan.instant} is executed, which leaves them out."
                 yield Finding("rows_to_be_hidden", self._path(commit), what, hint)
 
-    def _brings_back(self, commit: Instant, behind: Instant, logs: list[Hidden]) -> str:
+    def _brings_back(self, commit: Instant, behind: Instant, files: list[Hidden]) -> str:
         """What brings the rows back into view."""
         hint = "Stop the writers' cleaner."
         wanted = f"rite those rows of {commit.timestamp} once more that nobody has written or deleted since"
         again = f"{wanted}. Then state {WRITTEN_AGAIN}={commit.timestamp} wherever the table is opened."
-        if taken_by := next((log.taken_by for log in logs if log.taken_by is not None), None):
+        if taken_by := next((file.taken_by for file in files if file.taken_by is not None), None):
             return f"{hint} Compaction {taken_by} takes them: execute it before a clean."
-        if any(log.gone for log in logs) or not self._may_be_rolled_back(behind):
+        if files[0].is_base or any(file.gone for file in files) or not self._may_be_rolled_back(behind):
             return f"{hint} W{again}"
         return f"{hint} Roll {behind.timestamp} back and compact again. Where that is refused, w{again}"
 
@@ -306,19 +303,30 @@ class Validator:
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")
 
 
-def _by_commit(logs: Iterable[Hidden]) -> dict[tuple[Instant, Instant], list[Hidden]]:
+def _by_commit(files: Iterable[Hidden]) -> dict[tuple[Instant, Instant, bool], list[Hidden]]:
     """By delta commit, and by the base file that they lie behind."""
-    found: dict[tuple[Instant, Instant], list[Hidden]] = {}
-    for log in logs:
-        found.setdefault((log.delta_commit, log.behind), []).append(log)
+    found: dict[tuple[Instant, Instant, bool], list[Hidden]] = {}
+    for file in files:
+        found.setdefault((file.delta_commit, file.behind, file.is_base), []).append(file)
     return found
 
 
-def _files(logs: list[Hidden]) -> str:
-    groups = len({log.group for log in logs})
-    files = "1 log file" if len(logs) == 1 else f"{len(logs)} log files"
+def _files(files: list[Hidden]) -> str:
+    groups = len({file.group for file in files})
+    kind = "base file" if files[0].is_base else "log file"
+    counted = f"1 {kind}" if len(files) == 1 else f"{len(files)} {kind}s"
     where = "1 file group" if groups == 1 else f"{groups} file groups"
-    return f"{files} in {where} ({logs[0].path}) {'is' if len(logs) == 1 else 'are'}"
+    return f"{counted} in {where} ({files[0].path}) {'is' if len(files) == 1 else 'are'}"
+
+
+def _lie_behind(behind: Instant, first: Hidden) -> str:
+    """Why files of one kind are in no view."""
+    if first.is_base:
+        return f"made of what {behind.timestamp} wrote, and that instant is later than {first.delta_commit.timestamp}"
+    below = f"{behind.action} {behind.timestamp}, whose base files do not hold them"
+    if behind.action is Action.COMMIT:
+        below = f"compaction {behind.timestamp}, whose plan does not list them"
+    return f"completed at {first.completion}, below {below}"
 
 
 def validate(state: TableState, now_ms: Callable[[], int]) -> tuple[Finding, ...]:

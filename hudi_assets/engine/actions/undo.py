@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
 from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
 from hudi_assets.engine.table.files.cleaned import read_savepoints
+from hudi_assets.engine.table.files.hidden import all_hidden_files
 from hudi_assets.engine.table.files.past import whole_from
 from hudi_assets.engine.table.metadata.policy import check_undo, switch_off
 from hudi_assets.engine.table.settings.config import WRITERS
@@ -155,6 +156,7 @@ class Undo:
 
     def _check_newest(self, state: TableState, target: Instant) -> None:
         """BaseRollbackActionExecutor.validateRollbackCommitSequence: nothing later may build on it."""
+        self._check_unseen(state, target)
         later = [i for i in state.timeline.completed(*WRITES) if self._may_build_on(target, i)]
         if later:
             compacted = any(i.action is Action.COMMIT for i in later)
@@ -175,6 +177,17 @@ class Undo:
                     f"{other.action} {other.timestamp} is later and unfinished.",
                     where=f"{self.table.path} {target.timestamp}",
                     hint="Wait for it, or roll it back first.",
+                )
+
+    def _check_unseen(self, state: TableState, target: Instant) -> None:
+        """An earlier instant may have grown the target's base file: nobody sees that until the target is gone."""
+        for one in all_hidden_files(state):
+            if one.is_base and one.behind == target:
+                raise self._refuse(
+                    f"{one.delta_commit.action} {one.delta_commit.timestamp} is earlier and made a base file of what "
+                    "it wrote: that one would be in view, with its rows.",
+                    "Restore a savepoint of before both.",
+                    target.timestamp,
                 )
 
     def _may_build_on(self, target: Instant, other: Instant) -> bool:

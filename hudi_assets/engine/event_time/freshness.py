@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_assets.engine.model import CommitBound, Freshness, HiddenRows, LogFile
+from hudi_assets.engine.model import BaseFile, CommitBound, Freshness, HiddenRows, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.log_summary import Summaries
 from hudi_assets.engine.table.settings.config import NAME_A_COLUMN, STATE_A_LATENCY
@@ -87,17 +87,17 @@ def watermark(now_ms: int, oldest_unfinished_ms: int | None, data_latency_ms: in
 
 
 def lowest_of(
-    logs: Iterable[LogFile], summaries: Summaries, data_latency_ms: int | None
+    files: Iterable[LogFile | BaseFile], summaries: Summaries, data_latency_ms: int | None
 ) -> tuple[int | None, str | None]:
-    """Of some log files (minimum event time, None), or (None, why it is unknown)."""
+    """Of some files (minimum event time, None), or (None, why it is unknown)."""
     lowest: int | None = None
-    for log in logs:
-        summary = summaries[log.path]
+    for file in files:
+        summary = summaries[file.path]
         if summary.holds_nothing:
             continue
         low = summary.counts_from
         if low is None:
             hint = "; a data latency would bound them" if summary.undated and data_latency_ms is None else ""
-            return None, f"the event times of {log.path} are unknown: {summary.reason}{hint}"
+            return None, f"the event times of {file.path} are unknown: {summary.reason}{hint}"
         lowest = low if lowest is None else min(lowest, low)
     return lowest, None

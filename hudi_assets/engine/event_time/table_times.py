@@ -14,13 +14,13 @@ from typing import Final
 
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
-from hudi_assets.engine.event_time.hidden_times import hidden_files, of_a_gone_file
+from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
 from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit, Source
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
-from hudi_assets.engine.table.files.hidden import all_hidden_logs, hidden_logs
+from hudi_assets.engine.table.files.hidden import all_hidden_files, hidden_files
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.log_files.summaries import scan_summary
 from hudi_assets.engine.table.state import TableState
@@ -80,7 +80,7 @@ class TableTimes:
 
     @property
     def ranges(self) -> Mapping[str, LogSummary]:
-        """What is known of each remaining or hidden log file, by path: write stats, the cache, else the file itself."""
+        """What is known of each remaining log file and hidden file, by path: stats, the cache, else the file itself."""
         return self.state.derive(_ranges)
 
     @property
@@ -113,7 +113,7 @@ def _doubt(state: TableState) -> ColumnUnit | None:
 
 
 def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
-    hidden = (log for log, one in hidden_files(state).items() if not one.gone)
+    hidden = (log for log, one in hidden_by_file(state).items() if isinstance(log, LogFile) and not one.gone)
     return scan(state, (*state.remaining_logs, *hidden))
 
 
@@ -127,7 +127,7 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
         times.remember(newest=_NEVER_ARCHIVED)
     found: dict[str, LogSummary] = {}
     missing = []
-    hidden = hidden_files(state)
+    hidden = hidden_by_file(state)
     for log in (*state.remaining_logs, *hidden):
         stat = stats.get(log.path) or stats.get(log.original)
         # A file that grew since (HDFS-like appends) is not what its stat says.
@@ -137,10 +137,10 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
             or (low := stat.min_event_time) is None
             or (high := stat.max_event_time) is None
         ):
-            if log in hidden and hidden[log].gone:
-                found[log.path] = of_a_gone_file(hidden[log])
-            else:
+            if isinstance(log, LogFile) and not (log in hidden and hidden[log].gone):
                 missing.append(log)
+            else:
+                found[log.path] = of_an_unread_file(hidden[log])
         else:
             found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
     if missing:
@@ -191,7 +191,9 @@ def _own_stats(times: TableTimes) -> Mapping[str, WriteStat]:
     """Write stats of commits of ours: only those have event times of a known unit and meaning."""
     state = times.state
     bases = [s.base_instant for s in state.view.latest if s.log_files]
-    behind = [hidden.delta_commit.timestamp for hidden in hidden_logs(state)]
+    hidden = hidden_files(state)
+    behind = [one.delta_commit.timestamp for one in hidden]
+    unseen = {one.path for one in hidden if one.is_base}
     if not bases and not behind:
         return {}
     stats = _remembered_stats(times)
@@ -200,7 +202,7 @@ def _own_stats(times: TableTimes) -> Mapping[str, WriteStat]:
         if instant.timestamp >= oldest:
             commit = state.commit(instant)
             if commit.extra.get(EVENT_TIME) == times.tag:
-                logs = [stat for stat in commit.stats if stat.log_version is not None]
+                logs = [stat for stat in commit.stats if stat.log_version is not None or stat.path in unseen]
                 stats.update(zip(map(_PATH, logs), logs, strict=True))
     return stats
 
@@ -326,7 +328,7 @@ def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
     files = (state.timeline_files[i.file_name] for i in settled)
     commits = [(file.name, file.size, file.modified_ms) for file in files]
     stated = (times.tag, times.stated_threshold) if by_event_time else None
-    hidden = [log.path for log in all_hidden_logs(state)]
+    hidden = [log.path for log in all_hidden_files(state)]
     facts = (commits, stated, hidden) if hidden else (commits, stated)
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
@@ -334,7 +336,7 @@ def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
 def _column_memory(times: TableTimes, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
     state = times.state
     paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
-    paths.update(log.path for log in all_hidden_logs(state))
+    paths.update(log.path for log in all_hidden_files(state))
     commits = ((i.timestamp, state.commit(i)) for i in settled)
     logs = {path: log for path, log in before.logs.items() if path in paths}
     logs |= stated_logs(commits, times.tag, paths)
@@ -358,7 +360,7 @@ def _hidden(state: TableState) -> dict[str, HiddenMemory]:
         log.path: HiddenMemory(
             log.delta_commit.timestamp, log.completion, log.stat.size, log.behind.timestamp, log.behind.action.value
         )
-        for log in all_hidden_logs(state)
+        for log in all_hidden_files(state)
     }
 
 

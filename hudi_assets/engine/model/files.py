@@ -55,6 +55,11 @@ class BaseFile:
     size: int
 
     @property
+    def original(self) -> str:
+        """The file that holds its bytes, as a log file says it: no base file is carried over."""
+        return self.path
+
+    @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,22 +128,30 @@ class CommitBound:
 
 @dataclass(frozen=True, slots=True)
 class HiddenRows:
-    """Log files of a delta commit whose rows are in no view: they lie behind the base files of the instant `behind`.
+    """Files of a delta commit whose rows are in no view: they lie behind the base files of the instant `behind`.
+
+    They are log files, or base files that were made of those; of such a base file the rows of this commit alone.
 
     `min_event_time` (epoch ms) is their smallest, or what bounds it; None where it is unknown, or they hold no record.
     """
 
     delta_commit: str
     behind: str
-    log_files: int
+    files: int
     min_event_time: int | None
 
     @property
+    def log_files(self) -> int:
+        """The old name of `files`."""
+        warnings.warn("HiddenRows.log_files will go: use HiddenRows.files.", DeprecationWarning, stacklevel=2)
+        return self.files
+
+    @property
     def words(self) -> str:
-        """E.g. `1 log file of delta commit 2026… is in no view, behind 2026…: from 2026-01-01T10:00:00Z on`."""
-        files = "1 log file" if self.log_files == 1 else f"{self.log_files} log files"
+        """E.g. `1 file of delta commit 2026… is in no view, behind 2026…: from 2026-01-01T10:00:00Z on`."""
+        files = "1 file" if self.files == 1 else f"{self.files} files"
         since = "event times unknown" if self.min_event_time is None else f"from {iso(self.min_event_time)} on"
-        verb = "is" if self.log_files == 1 else "are"
+        verb = "is" if self.files == 1 else "are"
         return f"{files} of delta commit {self.delta_commit} {verb} in no view, behind {self.behind}: {since}"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.freshness import watermark
-from hudi_assets.engine.event_time.hidden_times import hidden_files
+from hudi_assets.engine.event_time.hidden_times import hidden_by_file
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, Instant, PastFreshness
@@ -152,7 +152,7 @@ def _past(state: TableState, writes: list[Instant]) -> _Past:
 def _now(past: _Past) -> _Remaining:
     remaining = _Remaining()
     summaries = bounded_summaries(past.state)
-    hidden = hidden_files(past.state)
+    hidden = hidden_by_file(past.state)
     for log in (*past.state.remaining_logs, *hidden):
         known = summaries[log.path]
         entry = _Log(known.counts_from, log.size, known.holds_nothing, hidden=log in hidden)
@@ -163,8 +163,7 @@ def _now(past: _Past) -> _Remaining:
 def _undo(past: _Past, remaining: _Remaining, instant: Instant) -> None:
     """What remained before a write, from what did after it."""
     for stat in past.state.commit(instant).stats:
-        if stat.log_version is not None:  # a carried-over one is known by another path, and was there before
-            remaining.remove(stat.path)
+        remaining.remove(stat.path)  # a carried-over one is known by another path, and was there before
     if instant.action is Action.DELTA_COMMIT:
         return
     plan = past.state.plan(instant.timestamp)

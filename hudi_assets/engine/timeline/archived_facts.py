@@ -1,5 +1,5 @@
 """What must outlive the archiving of commits: thresholds, ranges and origins of remaining log files, batch ids, and
-which log files are in no view (`table.files.hidden`).
+which files are in no view (`table.files.hidden`).
 
 A commit's metadata is out of reach once an archiver, ours or Hudi's, has moved it away; so what is still needed is
 kept in the table's scratch folder, at the looks before that. It is believed only for instants before the active
@@ -45,7 +45,7 @@ class EventTimeMemory:
 
 
 class HiddenMemory(NamedTuple):
-    """A log file in no view: its delta commit, when that was completed, and its size; what it lies behind, and that
+    """A file in no view: its delta commit, when that was completed, and its size; what it lies behind, and that
     one's action."""
 
     delta_commit: str
@@ -60,7 +60,7 @@ class Memory:
     """`columns`: event-time column and unit → what is remembered; `batches`: batch id → instant.
 
     `origins`: compaction → the log files that it carried over, each with the path where its bytes first were written.
-    `hidden`: log files in no view, by path.
+    `hidden`: files in no view, by path.
     """
 
     columns: Mapping[str, EventTimeMemory] = field(default_factory=dict)
@@ -80,14 +80,14 @@ class Memory:
 
 
 def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
-    """What commits of ours (instant, metadata) state for an event-time column of the log files at `paths`."""
+    """What commits of ours (instant, metadata) state for an event-time column of the files at `paths`."""
     found = {}
     for instant, commit in commits:
         if commit.extra.get(EVENT_TIME) != tag:
             continue
         for stat in commit.stats:
             low, high = stat.min_event_time, stat.max_event_time
-            if stat.path in paths and stat.log_version is not None and low is not None and high is not None:
+            if stat.path in paths and low is not None and high is not None:
                 found[stat.path] = LogMemory(instant, stat.size, low, high, stat.num_deletes)
     return found
 
@@ -102,7 +102,7 @@ class KeptMemory:
     """The memory as it is kept: what it was made from, and the rest, which is read when it is asked for.
 
     `made_from` names the commits that it holds all of ("": it does not say); `oldest` is the oldest instant of which
-    it holds log files ("": none); `thresholds` are the columns' (instant, threshold); `hides`: it holds log files that
+    it holds log files ("": none); `thresholds` are the columns' (instant, threshold); `hides`: it holds files that
     are in no view.
     """
 

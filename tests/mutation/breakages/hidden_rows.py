@@ -32,7 +32,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a log file that is in the view is called hidden",
         f"{_ENGINE}/table/files/hidden.py",
-        "if stat.path not in shown]",
+        "if stat.path not in state.derive(_shown)]",
         "]",
         HIDDEN,
     ),
@@ -60,7 +60,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "rows that were written again are still said to be hidden",
         f"{_ENGINE}/table/files/hidden.py",
-        " if log.delta_commit.timestamp not in stated)",
+        " if file.delta_commit.timestamp not in stated)",
         ")",
         HIDDEN,
     ),
@@ -74,8 +74,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a rollback is advised though what it would bring back was cleaned",
         f"{_ENGINE}/validate.py",
-        "if any(log.gone for log in logs) or not",
-        "if not",
+        "any(file.gone for file in files) or not",
+        "not",
         HIDDEN,
     ),
     Breakage(
@@ -158,7 +158,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a write stat of a hidden log file is not looked for",
         f"{_ENGINE}/event_time/table_times.py",
-        "    behind = [hidden.delta_commit.timestamp for hidden in hidden_logs(state)]\n",
+        "    behind = [one.delta_commit.timestamp for one in hidden]\n",
         "    behind: list[str] = []\n",
         HIDDEN,
     ),
@@ -179,15 +179,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the event times of hidden log files are forgotten with their commit",
         f"{_ENGINE}/event_time/table_times.py",
-        "    paths.update(log.path for log in all_hidden_logs(state))\n",
+        "    paths.update(log.path for log in all_hidden_files(state))\n",
         "",
         HIDDEN,
     ),
     Breakage(
         "remembered log files count as hidden though what they lay behind is gone",
         f"{_ENGINE}/table/files/hidden.py",
-        "stand = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))",
-        "stand = True",
+        "if not {kept.delta_commit, kept.behind} <= stand or _is",
+        "if _is",
         HIDDEN,
     ),
     Breakage(
@@ -242,8 +242,103 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a damaged plan hides what an earlier look found",
         f"{_ENGINE}/table/files/hidden.py",
-        "if kept.delta_commit in writes and group not in merged.unknown:",
-        "if kept.delta_commit in writes:",
+        " and (version is None or group not in merged.unknown):",
+        ":",
+        HIDDEN,
+    ),
+    Breakage(
+        "a base file that was made of a later one is not noticed",
+        f"{_ENGINE}/table/files/hidden.py",
+        "*_remembered(state), *_made_of_later(state)]",
+        "*_remembered(state)]",
+        HIDDEN,
+    ),
+    Breakage(
+        "every base file that another one took the place of is said to be hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        "stat.log_version is not None or stat.prev_commit <= instant.timestamp:",
+        "stat.log_version is not None:",
+        HIDDEN,
+    ),
+    Breakage(
+        "a base file of a compaction at a past instant is said to be hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        """    for instant in state.timeline.completed(Action.DELTA_COMMIT):
+        for stat in state.commit(instant).stats:
+            if stat.log_version is not None or""",
+        """    for instant in state.timeline.completed(*WRITES):
+        for stat in state.commit(instant).stats:
+            if stat.log_version is not None or""",
+        HIDDEN,
+    ),
+    Breakage(
+        "overwritten rows of base files are missed",
+        f"{_ENGINE}/table/files/hidden.py",
+        "made_of is not None and not _is_overwritten(state, (stat.partition, stat.file_id)):",
+        "made_of is not None:",
+        HIDDEN,
+    ),
+    Breakage(
+        "a base file that nobody sees makes nobody's log files unknown",
+        f"{_ENGINE}/table/files/hidden.py",
+        "        for base in unseen:\n",
+        "        for base in ():\n",
+        HIDDEN,
+    ),
+    Breakage(
+        "a base file of an archived commit is taken for a log file",
+        f"{_ENGINE}/table/files/hidden.py",
+        'stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=version)',
+        'stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=1)',
+        HIDDEN,
+    ),
+    Breakage(
+        "the archive of version 6 has no completed writes",
+        f"{_ENGINE}/timeline/archive/v6.py",
+        'r.get("actionState") == State.COMPLETED.upper() and',
+        "False and",
+        HIDDEN,
+    ),
+    Breakage(
+        "the write stats of hidden base files are not looked for",
+        f"{_ENGINE}/event_time/table_times.py",
+        "if stat.log_version is not None or stat.path in unseen]",
+        "if stat.log_version is not None]",
+        HIDDEN,
+    ),
+    Breakage(
+        "the event times of hidden base files are forgotten with their commit",
+        f"{_ENGINE}/timeline/archived_facts.py",
+        "if stat.path in paths and low is not None",
+        "if stat.path in paths and stat.log_version is not None and low is not None",
+        HIDDEN,
+    ),
+    Breakage(
+        "a rollback is advised for the sake of a base file, which would keep rows of what is rolled back",
+        f"{_ENGINE}/validate.py",
+        "if files[0].is_base or any(",
+        "if any(",
+        HIDDEN,
+    ),
+    Breakage(
+        "a write is rolled back though a hidden base file holds its rows",
+        f"{_ENGINE}/actions/undo.py",
+        "        self._check_unseen(state, target)\n",
+        "",
+        HIDDEN,
+    ),
+    Breakage(
+        "the old name of the number of hidden files is gone from --json",
+        "hudi_assets/cli/output.py",
+        '"log_files": rows.files, ',
+        "",
+        HIDDEN,
+    ),
+    Breakage(
+        "hidden base files count though they were not written yet",
+        f"{_ENGINE}/past/freshness.py",
+        "        remaining.remove(stat.path)  #",
+        "        if stat.log_version is not None:\n            remaining.remove(stat.path)  #",
         HIDDEN,
     ),
     Breakage(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_assets.engine.actions.compaction import executor
-from hudi_assets.engine.table.files.hidden import hidden_logs
+from hudi_assets.engine.table.files.hidden import hidden_files
 from tests.unit.test_past_instants import Table
 
 
@@ -17,7 +17,7 @@ def execute(table: Table, instant: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def found(table: Table) -> set[str]:
-    return {one.delta_commit.timestamp for one in hidden_logs(table.open().state())}
+    return {one.delta_commit.timestamp for one in hidden_files(table.open().state())}
 
 
 def findings(table: Table, **settings: str) -> dict[str, tuple[str, str, str]]:

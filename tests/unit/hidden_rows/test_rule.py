@@ -13,7 +13,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import NothingToDo
-from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_logs, where_is
+from hudi_assets.engine.table.files.hidden import Where, about_to_be_hidden, hidden_files, where_is
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
 from tests.tables.local_session import LocalSession
@@ -52,12 +52,12 @@ def test_a_sound_table_hides_nothing(table: Table, three: list[str]) -> None:
 
 
 def test_what_lies_behind_a_compaction_is_found(table: Table, three: list[str], hidden: str) -> None:
-    (one,) = hidden_logs(table.open().state())
+    (one,) = hidden_files(table.open().state())
     assert (one.delta_commit.timestamp, one.behind.timestamp) == (three[2], hidden)
     assert one.path == table.only(f".*_{three[2]}.log.*").name
     assert (one.gone, one.taken_by) == (False, None)
     table.only(f".*_{three[2]}.log.*").unlink()
-    assert [one.gone for one in hidden_logs(table.open().state())] == [True]
+    assert [one.gone for one in hidden_files(table.open().state())] == [True]
 
 
 def test_later_compactions_change_nothing(table: Table, three: list[str], hidden: str) -> None:
@@ -89,7 +89,7 @@ def test_a_log_file_behind_the_first_base_file(table: Table) -> None:
     assert found(table) == set()
     later = begun_later(table, first, moved(table.open().state().timeline.completions[second], 1))
     assert set(table.rows()) == {1}
-    (one,) = hidden_logs(table.open().state())
+    (one,) = hidden_files(table.open().state())
     assert (one.delta_commit.timestamp, one.behind.timestamp) == (second, later)
 
 
@@ -222,7 +222,7 @@ def test_the_zone_says_nothing(table: Table, three: list[str], hidden: str) -> N
     assert "hoodie.table.timeline.timezone=UTC" in utc
     properties.write_text(utc.replace("hoodie.table.timeline.timezone=UTC", "hoodie.table.timeline.timezone=LOCAL"))
     for settings in ({}, {"hudi_assets.timeline.zone": "America/Los_Angeles"}):
-        assert {one.delta_commit.timestamp for one in hidden_logs(table.open(**settings).state())} == {three[2]}
+        assert {one.delta_commit.timestamp for one in hidden_files(table.open(**settings).state())} == {three[2]}
 
 
 def test_a_file_that_is_in_the_view_is_never_called_hidden(table: Table) -> None:
@@ -270,7 +270,7 @@ def test_a_plan_that_would_hide_rows_is_told(table: Table, three: list[str], abo
     (plan,) = state.executable_plans
     (one,) = about_to_be_hidden(state, plan)
     assert (one.delta_commit.timestamp, one.behind.timestamp) == (three[2], above)
-    assert hidden_logs(state) == ()
+    assert hidden_files(state) == ()
 
 
 def test_neither_executor_hides_rows(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from hudi_assets.engine.model import Action, BaseFile, FileSlice, Instant, State
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.files.hidden import hidden_logs
+from hudi_assets.engine.table.files.hidden import hidden_files
 from hudi_assets.engine.table.files.needed import Inventory, SliceKey
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.clean_metadata import (
@@ -76,7 +76,7 @@ def inventory(state: TableState) -> Inventory:
         replaced=state.replaced,
         compacting=_compacting(state),
         savepointed=frozenset(path for savepoint in read_savepoints(state) for path in savepoint.files),
-        hidden=frozenset(log.path for log in hidden_logs(state)),
+        hidden=frozenset(file.path for file in hidden_files(state)),
         links={f.path: f.link_target for files in state.listing.values() for f in files if f.link_target},
         completions={i: state.completion_of(i) for i in {*_opening(groups), *state.replaced.values()}},
     )

@@ -1,16 +1,17 @@
-"""Log files that lie behind a base file and are in no view, though their delta commit is completed.
+"""Files that lie behind a base file and are in no view, though their delta commit is completed.
 
 Where slices are cut by completion times, a log file belongs to the slice that had begun when its commit was completed.
 A compaction that takes that slice without it opens the next one: then the log file's rows are in no view, nor in the
-base file. So it goes where a clock is put back, where those of two hosts differ, and where a plan was made from an
-older look. What is told here is told by timeline and plans alone, whatever the cause: no clock, no file's age. Where
-they do not tell, nothing is said.
+base file. An insert may grow a small base file: one that is made of a base file of a later instant never is the newest,
+so what came with it is in no view. So it goes where a clock is put back, where those of two hosts differ, and where
+a plan was made from an older look. What is told here is told by timeline and plans alone, whatever the cause: no clock,
+no file's age. Where they do not tell, nothing is said.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
@@ -55,7 +56,7 @@ def where_is(completion: str, bases: Sequence[str], made_of: Callable[[str], str
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A log file, as its delta commit lists it, that lies `behind` a base file of that instant.
+    """A file, as its delta commit lists it, that lies `behind` a base file of that instant.
 
     `gone`: the file was cleaned. `taken_by`: a pending compaction whose plan lists it all the same.
     """
@@ -75,24 +76,29 @@ class Hidden:
         return self.stat.partition, self.stat.file_id
 
     @property
+    def is_base(self) -> bool:
+        """A base file that was made of the one that it lies behind; else a log file."""
+        return self.stat.log_version is None
+
+    @property
     def completion(self) -> str:
         """When its delta commit was completed."""
         return _completion(self.delta_commit)
 
 
-def hidden_logs(state: TableState) -> tuple[Hidden, ...]:
-    """The log files of completed delta commits that are in no view, but for those whose rows were written again.
+def hidden_files(state: TableState) -> tuple[Hidden, ...]:
+    """The files of completed delta commits that are in no view, but for those whose rows were written again.
 
-    That is the owner's word. Of archived delta commits those that an earlier look found. None where slices are cut by
-    names.
+    That is the owner's word. Of archived delta commits those that an earlier look found. Base files alone where slices
+    are cut by names.
     """
     stated = written_again(state.config.properties, state.storage.base)
-    return tuple(log for log in all_hidden_logs(state) if log.delta_commit.timestamp not in stated)
+    return tuple(file for file in all_hidden_files(state) if file.delta_commit.timestamp not in stated)
 
 
-def all_hidden_logs(state: TableState) -> tuple[Hidden, ...]:
+def all_hidden_files(state: TableState) -> tuple[Hidden, ...]:
     """The same, also those whose rows were written again."""
-    return state.derive(_hidden_logs) if state.layout.cuts_by_completion else ()
+    return state.derive(_hidden_files)
 
 
 def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
@@ -116,23 +122,44 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
     return tuple(found)
 
 
-def _hidden_logs(state: TableState) -> tuple[Hidden, ...]:
-    # One that was completed below its own request may have opened the newest slice, above the base file.
-    shown = frozenset(log.path for log in state.remaining_logs)
-    found = [*_remembered(state, shown), *_behind_bases(state, shown)]
+def _hidden_files(state: TableState) -> tuple[Hidden, ...]:
+    found = [*_remembered(state), *_made_of_later(state)]
+    if state.layout.cuts_by_completion:
+        found += _behind_bases(state, [one for one in found if one.is_base])
+    if not found:
+        return ()
     taken = {path: plan.instant for plan in state.pending_plans for op in plan.operations for path in op.log_files}
     return tuple(replace(one, taken_by=taken.get(one.path)) for one in found)
 
 
-def _behind_bases(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
+def _made_of_later(state: TableState) -> Iterator[Hidden]:
+    """Base files that were made of one of a later instant (HoodieMergeHandle states it): that one stays the newest.
+
+    It does as long as the write of that instant stands. Then nobody ever saw the file, and nothing was made of it.
+    """
+    for instant in state.timeline.completed(Action.DELTA_COMMIT):
+        for stat in state.commit(instant).stats:
+            if stat.log_version is not None or stat.prev_commit <= instant.timestamp:
+                continue
+            made_of = state.derive(_writes).get(stat.prev_commit)
+            if made_of is not None and not _is_overwritten(state, (stat.partition, stat.file_id)):
+                yield Hidden(stat, instant, made_of, gone=stat.path not in state.sizes)
+
+
+def _shown(state: TableState) -> frozenset[str]:
+    """Log files in the view: one that was completed below its own request may have opened the newest slice."""
+    return frozenset(log.path for log in state.remaining_logs)
+
+
+def _behind_bases(state: TableState, unseen: Sequence[Hidden]) -> Iterator[Hidden]:
     newest = _newest_base(state)
     below = _log_stats(state, newest) if newest is not None else ()
-    elsewhere = [(i, stat) for i, stat in below if stat.path not in shown]
+    elsewhere = [(i, stat) for i, stat in below if stat.path not in state.derive(_shown)]
     unlisted = [(i, stat) for i, stat in elsewhere if not state.derive(_merged).may_have(stat)]
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
         return
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
-    bases = _Bases(state, groups)
+    bases = _Bases(state, groups, unseen)
     for instant, stat in unlisted:
         key = (stat.partition, stat.file_id)
         behind = bases.hiding(key, _completion(instant), stat.prev_commit)
@@ -141,30 +168,37 @@ def _behind_bases(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
             yield Hidden(stat, instant, behind, gone)
 
 
-def _remembered(state: TableState, shown: frozenset[str]) -> Iterator[Hidden]:
+def _remembered(state: TableState) -> Iterator[Hidden]:
     """What an earlier look found and still is so, where the timeline does not tell it any more.
 
     Its delta commit is archived, or the plan of a compaction of its group cannot be read.
     """
     if not state.archived_facts.hides:
         return
-    writes = {i.timestamp: i for i in state.timeline.completed(*WRITES)}
-    merged = state.derive(_merged)
-    for path, kept in state.archived_facts.memory.hidden.items():
-        log = parse_file(state, path)
-        if log is None or path in shown or path in merged.paths:
+    merged, writes = state.derive(_merged), state.derive(_writes)
+    hidden = state.archived_facts.memory.hidden
+    # The archive tells whether they were completed to the end, or rolled back since that look.
+    asked = {i for kept in hidden.values() for i in (kept.delta_commit, kept.behind)} - writes.keys()
+    stand = {*writes, *(state.layout.archive.completed(state.storage, asked) if asked else ())}
+    for path, kept in hidden.items():
+        file = parse_file(state, path)
+        if file is None or path in state.derive(_shown) or path in merged.paths:
             continue
-        group = log.partition, log.file_id
-        if kept.delta_commit in writes and group not in merged.unknown:
+        group = file.partition, file.file_id
+        version = file.version if isinstance(file, LogFile) else None
+        if kept.delta_commit in writes and (version is None or group not in merged.unknown):
             continue
-        # The archive tells whether both were completed to the end, or rolled back since that look.
-        stand = all(i in writes or i in state.archived_completions for i in (kept.delta_commit, kept.behind))
-        if not stand or _is_overwritten(state, group):
+        if not {kept.delta_commit, kept.behind} <= stand or _is_overwritten(state, group):
             continue
-        stat = WriteStat(path, log.partition, log.file_id, "null", kept.size)
+        stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=version)
         commit = Instant(kept.delta_commit, Action.DELTA_COMMIT, State.COMPLETED, "", kept.completion)
-        behind = writes.get(kept.behind) or Instant(kept.behind, Action(kept.action), State.COMPLETED, "")
+        archived = Instant(kept.behind, Action(kept.action), State.COMPLETED, "")
+        behind = writes.get(kept.behind, archived)
         yield Hidden(stat, commit, behind, path not in state.sizes)
+
+
+def _writes(state: TableState) -> Mapping[str, Instant]:
+    return {instant.timestamp: instant for instant in state.timeline.completed(*WRITES)}
 
 
 def _newest_base(state: TableState) -> str | None:
@@ -249,9 +283,9 @@ def _completion(instant: Instant) -> str:
 
 
 class _Bases:
-    """The completed base files of some groups, and what each was made of."""
+    """The completed base files of some groups, and what each was made of; without those that nobody sees."""
 
-    def __init__(self, state: TableState, groups: set[GroupKey]) -> None:
+    def __init__(self, state: TableState, groups: set[GroupKey], unseen: Iterable[Hidden]) -> None:
         self._state = state
         self._by: dict[GroupKey, dict[str, tuple[Instant, WriteStat] | None]] = {}
         self._ops: dict[Instant, Mapping[GroupKey, Operation]] = {}
@@ -265,6 +299,8 @@ class _Bases:
                 key = (stat.partition, stat.file_id)
                 if stat.log_version is None and stat.path and key in groups:
                     self._by.setdefault(key, {})[instant.timestamp] = (instant, stat)
+        for base in unseen:
+            self._by.get(base.group, {}).pop(base.delta_commit.timestamp, None)
 
     def hiding(self, key: GroupKey, completion: str, appended_to: str) -> Instant | None:
         """The write whose base file hides an unlisted log file; None where none does, or nothing tells.

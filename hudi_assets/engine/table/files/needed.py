@@ -19,7 +19,7 @@ class Inventory:
     `groups` has every file group, also replaced ones and the slice that a pending compaction opens;
     `strays` are base files of a slice besides the one that its commit names; `replaced` gives a group's
     replacecommit; `compacting` the base instant of the slice that a pending (log) compaction reads;
-    `hidden` log files whose rows are nowhere else, and in no view;
+    `hidden` files whose rows are nowhere else, and in no view;
     `links` the target of each symbolic link, of whatever slice, visible or not. `completions`: when the instant that
     opens a slice, or replaces a group, was completed; None where it is not. What is not in it was at its own time.
     """

@@ -35,6 +35,10 @@ class Archive(Protocol):
         """Completion times of what is archived, by instant, where the kind keeps them."""
         ...
 
+    def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
+        """Those of the wanted writes, by instant, that are archived as completed."""
+        ...
+
     def newest_replace(self, storage: Storage) -> str:
         """The newest archived replacecommit; "" where there is none."""
         ...

@@ -175,6 +175,9 @@ class ArchivedLayers:
     def completions(self, storage: Storage) -> Mapping[str, str]:
         return completion_times(storage)
 
+    def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
+        return frozenset(completion_times(storage, wanted))
+
     def newest_replace(self, storage: Storage) -> str:
         replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
         return max((t for t, action in archived_names(storage, None) if action in replacing), default="")

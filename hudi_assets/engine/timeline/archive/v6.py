@@ -27,6 +27,7 @@ from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
+from hudi_assets.engine.timeline.instants import WRITES
 
 ARCHIVED: Final = ".hoodie/archived"
 _FILE: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[\d-]+)?")
@@ -211,6 +212,10 @@ class ArchivedLogs:
         del storage
         return {}
 
+    def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
+        held = (_completed_writes(storage, path, storage.size(path)) for path in archive_files(storage))
+        return frozenset(wanted) & {instant for instants in held for instant in instants}
+
     def newest_replace(self, storage: Storage) -> str:
         paths = archive_files(storage)
         return max((_newest_replace(storage, path, storage.size(path)) for path in paths), default="")
@@ -248,6 +253,15 @@ def _newest_replace(storage: Storage, path: str, size: int) -> str:
     records = decode_archive(data, where)
     replacing = (Action.REPLACE_COMMIT, Action.CLUSTERING)
     return max((r.get("commitTime") or "" for r in records if r.get("actionType") in replacing), default="")
+
+
+@lru_cache(maxsize=1_000)
+def _completed_writes(storage: Storage, path: str, size: int) -> frozenset[str]:
+    """The writes that a file of the archive has as completed."""
+    del size
+    records = decode_archive(storage.read(path), f"{storage.base}: {path}")
+    done = (r for r in records if r.get("actionState") == State.COMPLETED.upper() and r.get("actionType") in WRITES)
+    return frozenset(r.get("commitTime") or "" for r in done)
 
 
 @lru_cache(maxsize=100)
