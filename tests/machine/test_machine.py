@@ -503,6 +503,7 @@ class TableMachine(RuleBasedStateMachine):
 
     def _freshness(self, table: HudiTable) -> None:
         fresh, lowest = table.freshness(), self.table.oracle.now.minimum()
+        assert fresh.hidden == (), "a sound table has no rows in no view"
         watermark = table.now_ms() - LATENCY_MS
         expected = watermark if lowest is None else min(watermark, lowest - 1)
         if table.stats().inflight_writes:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import NoPlan
 from hudi_assets.engine.queries.query import read_task
+from hudi_assets.engine.table.files.hidden import hidden_files
 from tests.oracle import bloom as bloom_reference
 from tests.tables.local_session import LocalSession
 from tests.tables.other_index import of_index
@@ -103,6 +104,7 @@ class Life:
         self.before = None
 
     def check(self) -> None:
+        assert hidden_files(self.table.state()) == ()
         rows = [r for task in self.table.snapshot_tasks() for batch in read_task(task) for r in batch.to_pylist()]
         assert sorted(r["id"] for r in rows) == sorted(self.alive)
         assert {r["id"]: (r["ts"], r["v"]) for r in rows} == self.alive

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable, Plan
+from hudi_assets.engine.table.files.hidden import hidden_files
 from tests.tables.local_session import LocalSession
 
 ZONED, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -220,6 +221,7 @@ def _compact(table: HudiTable, session: LocalSession, threshold: int) -> None:
 
 
 def _check(table: HudiTable, session: LocalSession, expected: Expected) -> None:
+    assert hidden_files(table.state()) == ()
     found = table.snapshot(session).table
     assert [(f.name, f.type) for f in found.schema][5:] == [(f.name, f.type) for f in expected.schema]
     assert _texts(found) == expected.texts()

@@ -9,6 +9,24 @@ HIDDEN = ("tests/unit/hidden_rows",)
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
+        "in a sound life, log files that a compaction merged count as hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        "if not state.derive(_merged).may_have(stat)]",
+        "]",
+        ("tests/property/test_queries.py",),
+    ),
+    Breakage(
+        "in a sound life, base files that grew count as hidden",
+        f"{_ENGINE}/table/files/hidden.py",
+        """stat.prev_commit <= instant.timestamp:
+                continue
+            made_of""",
+        """not stat.prev_commit.isdigit():
+                continue
+            made_of""",
+        ("tests/property/test_lookup.py",),
+    ),
+    Breakage(
         "log files that a compaction merged count as hidden",
         f"{_ENGINE}/table/files/hidden.py",
         "if not state.derive(_merged).may_have(stat)]",
