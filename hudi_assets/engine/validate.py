@@ -207,8 +207,8 @@ class Validator:
     # -- rows behind a base file ------------------------------------------------------------------
 
     def _hidden(self) -> Iterator[Finding]:
-        for (commit, behind, _), files in _by_commit(hidden_files(self.state)).items():
-            what = f"{_files(files)} in no view: {_lie_behind(behind, files[0])}."
+        for (commit, behind, why), files in _by_commit(hidden_files(self.state)).items():
+            what = f"{_files(files)} in no view: {why}."
             if gone := sum(file.gone for file in files):
                 what += f" {gone} of them {'was' if gone == 1 else 'were'} cleaned."
             path = self._path(commit) if commit.file_name else files[0].path
@@ -303,11 +303,11 @@ class Validator:
             yield Finding("unknown_file", file.path, "Neither a base nor a log file of Hudi.", "No query reads it.")
 
 
-def _by_commit(files: Iterable[Hidden]) -> dict[tuple[Instant, Instant, bool], list[Hidden]]:
-    """By delta commit, and by the base file that they lie behind."""
-    found: dict[tuple[Instant, Instant, bool], list[Hidden]] = {}
+def _by_commit(files: Iterable[Hidden]) -> dict[tuple[Instant, Instant, str], list[Hidden]]:
+    """By delta commit, by the base file that they lie behind, and by why they do."""
+    found: dict[tuple[Instant, Instant, str], list[Hidden]] = {}
     for file in files:
-        found.setdefault((file.delta_commit, file.behind, file.is_base), []).append(file)
+        found.setdefault((file.delta_commit, file.behind, _why(file)), []).append(file)
     return found
 
 
@@ -319,14 +319,17 @@ def _files(files: list[Hidden]) -> str:
     return f"{counted} in {where} ({files[0].path}) {'is' if len(files) == 1 else 'are'}"
 
 
-def _lie_behind(behind: Instant, first: Hidden) -> str:
-    """Why files of one kind are in no view."""
-    if first.is_base:
-        return f"made of what {behind.timestamp} wrote, and that instant is later than {first.delta_commit.timestamp}"
+def _why(file: Hidden) -> str:
+    """Why it is in no view."""
+    behind = file.behind
+    if file.holds_behind:
+        return f"made of what {behind.timestamp} wrote, and that instant is later than {file.delta_commit.timestamp}"
+    if file.is_base:
+        return f"{behind.action} {behind.timestamp} is later, and made its own of an older one"
     below = f"{behind.action} {behind.timestamp}, whose base files do not hold them"
     if behind.action is Action.COMMIT:
         below = f"compaction {behind.timestamp}, whose plan does not list them"
-    return f"completed at {first.completion}, below {below}"
+    return f"completed at {file.completion}, below {below}"
 
 
 def validate(state: TableState, now_ms: Callable[[], int]) -> tuple[Finding, ...]:

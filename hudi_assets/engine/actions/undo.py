@@ -182,7 +182,7 @@ class Undo:
     def _check_unseen(self, state: TableState, target: Instant) -> None:
         """An earlier instant may have grown the target's base file: nobody sees that until the target is gone."""
         for one in all_hidden_files(state):
-            if one.is_base and one.behind == target:
+            if one.holds_behind and one.behind == target:
                 raise self._refuse(
                     f"{one.delta_commit.action} {one.delta_commit.timestamp} is earlier and made a base file of what "
                     "it wrote: that one would be in view, with its rows.",
@@ -351,6 +351,14 @@ class Undo:
         for compaction in timeline.pending_compactions:
             if compaction.timestamp > savepoint and compaction.state is State.INFLIGHT:
                 self._check_executor_dead(compaction)
+        for one in all_hidden_files(state):
+            if one.holds_behind and one.delta_commit.timestamp <= savepoint < one.behind.timestamp:
+                raise self._refuse(
+                    f"{one.delta_commit.action} {one.delta_commit.timestamp} is not later, and made a base file of "
+                    f"what {one.behind.timestamp} wrote: that one would be in view, with its rows.",
+                    "Restore a savepoint of before both.",
+                    savepoint,
+                )
         for path in _needed(state, savepoint):
             if not self.table.storage.exists(path):
                 raise CorruptTable("A file that the savepoint names is missing.", where=f"{self.table.path}: {path}")

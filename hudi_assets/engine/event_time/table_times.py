@@ -357,10 +357,15 @@ def _origins(state: TableState) -> dict[str, dict[str, str]]:
 def _hidden(state: TableState) -> dict[str, HiddenMemory]:
     """Also what was written again: that is said by the settings of one process, and may be taken back."""
     return {
-        log.path: HiddenMemory(
-            log.delta_commit.timestamp, log.completion, log.stat.size, log.behind.timestamp, log.behind.action.value
+        file.path: HiddenMemory(
+            file.delta_commit.timestamp,
+            file.completion,
+            file.stat.size,
+            file.behind.timestamp,
+            file.behind.action.value,
+            file.stat.prev_commit,
         )
-        for log in all_hidden_files(state)
+        for file in all_hidden_files(state)
     }
 
 

@@ -46,13 +46,14 @@ class EventTimeMemory:
 
 class HiddenMemory(NamedTuple):
     """A file in no view: its delta commit, when that was completed, and its size; what it lies behind, and that
-    one's action."""
+    one's action. `made_of`: the base instant that its write read, "null" where it is not known."""
 
     delta_commit: str
     completion: str
     size: int
     behind: str
     action: str
+    made_of: str = "null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,9 @@ def _column(body: Mapping[str, Any]) -> EventTimeMemory:
 
 
 def _hidden(entry: Sequence[Any]) -> HiddenMemory:
-    delta_commit, completion, size, behind, action = entry
-    return HiddenMemory(str(delta_commit), str(completion), int(size), str(behind), str(action))
+    delta_commit, completion, size, behind, action, *made_of = entry  # once it was kept without
+    known = HiddenMemory(str(delta_commit), str(completion), int(size), str(behind), str(action))
+    return known._replace(made_of=str(made_of[0])) if made_of else known
 
 
 def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:

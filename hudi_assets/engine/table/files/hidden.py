@@ -2,10 +2,9 @@
 
 Where slices are cut by completion times, a log file belongs to the slice that had begun when its commit was completed.
 A compaction that takes that slice without it opens the next one: then the log file's rows are in no view, nor in the
-base file. An insert may grow a small base file: one that is made of a base file of a later instant never is the newest,
-so what came with it is in no view. So it goes where a clock is put back, where those of two hosts differ, and where
-a plan was made from an older look. What is told here is told by timeline and plans alone, whatever the cause: no clock,
-no file's age. Where they do not tell, nothing is said.
+base file. A base file that the newest one was not made of is in no view either (`grown`). So it goes where a clock is
+put back, where those of two hosts differ, and where a plan was made from an older look. What is told here is told by
+timeline and plans alone, whatever the cause: no clock, no file's age. Where they do not tell, nothing is said.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from functools import partial
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan, State
 from hudi_assets.engine.model.files import GroupKey
+from hudi_assets.engine.table.files.grown import unseen_bases
 from hudi_assets.engine.table.files.missing import parse_file
 from hudi_assets.engine.table.settings.written_again import written_again
 from hudi_assets.engine.table.state import TableState
@@ -77,8 +77,13 @@ class Hidden:
 
     @property
     def is_base(self) -> bool:
-        """A base file that was made of the one that it lies behind; else a log file."""
+        """A base file that was made of the one that it lies behind, or beside that one; else a log file."""
         return self.stat.log_version is None
+
+    @property
+    def holds_behind(self) -> bool:
+        """A base file that was made of the one that it lies behind, so it holds the rows of that write too."""
+        return self.is_base and self.stat.prev_commit == self.behind.timestamp
 
     @property
     def completion(self) -> str:
@@ -123,7 +128,7 @@ def about_to_be_hidden(state: TableState, plan: Plan) -> tuple[Hidden, ...]:
 
 
 def _hidden_files(state: TableState) -> tuple[Hidden, ...]:
-    found = [*_remembered(state), *_made_of_later(state)]
+    found = [*_remembered(state), *_unseen(state)]
     if state.layout.cuts_by_completion:
         found += _behind_bases(state, [one for one in found if one.is_base])
     if not found:
@@ -132,18 +137,11 @@ def _hidden_files(state: TableState) -> tuple[Hidden, ...]:
     return tuple(replace(one, taken_by=taken.get(one.path)) for one in found)
 
 
-def _made_of_later(state: TableState) -> Iterator[Hidden]:
-    """Base files that were made of one of a later instant (HoodieMergeHandle states it): that one stays the newest.
-
-    It does as long as the write of that instant stands. Then nobody ever saw the file, and nothing was made of it.
-    """
-    for instant in state.timeline.completed(Action.DELTA_COMMIT):
-        for stat in state.commit(instant).stats:
-            if stat.log_version is not None or stat.prev_commit <= instant.timestamp:
-                continue
-            made_of = state.derive(_writes).get(stat.prev_commit)
-            if made_of is not None and not _is_overwritten(state, (stat.partition, stat.file_id)):
-                yield Hidden(stat, instant, made_of, gone=stat.path not in state.sizes)
+def _unseen(state: TableState) -> Iterator[Hidden]:
+    """Base files with rows that the newest one of their file group lacks."""
+    for (instant, stat), behind in unseen_bases(state):
+        if not _is_overwritten(state, (stat.partition, stat.file_id)):
+            yield Hidden(stat, instant, behind, gone=stat.path not in state.sizes)
 
 
 def _shown(state: TableState) -> frozenset[str]:
@@ -190,7 +188,7 @@ def _remembered(state: TableState) -> Iterator[Hidden]:
             continue
         if not {kept.delta_commit, kept.behind} <= stand or _is_overwritten(state, group):
             continue
-        stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=version)
+        stat = WriteStat(path, file.partition, file.file_id, kept.made_of, kept.size, log_version=version)
         commit = Instant(kept.delta_commit, Action.DELTA_COMMIT, State.COMPLETED, "", kept.completion)
         archived = Instant(kept.behind, Action(kept.action), State.COMPLETED, "")
         behind = writes.get(kept.behind, archived)
