@@ -1,4 +1,4 @@
-"""A writer whose clock is behind grows Hudi's small base files: its rows are in no view, and we say so.
+"""Writers whose clocks differ, or that share no lock, grow Hudi's small base files: rows are in no view, and we say so.
 
 Two JVMs of one release in two zones stand for the two clocks: with a timeline in LOCAL time each takes its instants
 from its own (`test_time_zones`). The index is SIMPLE, so inserts are merged into base files.
@@ -6,21 +6,24 @@ from its own (`test_time_zones`). The index is SIMPLE, so inserts are merged int
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import Finding, HudiTable
-from hudi_assets.engine.model import Action
+from hudi_assets.engine import CleanResult, Finding, HudiTable
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.table.files.hidden import Hidden, hidden_files
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.timeline.instants import instant_ms
 from scripts.hudi_client import Hudi
 from tests.interop.test_time_zones import MINUTE, START, hudi_in
 from tests.interop.test_time_zones import OPTIONS as IN_BUCKETS
+from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -78,6 +81,15 @@ class Written:
     def ours(self, **settings: str) -> HudiTable:
         return HudiTable.open(str(self.path), settings={**SETTINGS, **settings})
 
+    def acting(self, **settings: str) -> HudiTable:
+        """This process is in the zone of the one that is ahead."""
+        return self.ours(**{"hudi_assets.timeline.zone": AHEAD}, **settings)
+
+    def copy(self, name: str) -> Written:
+        path = self.path.with_name(name)
+        shutil.copytree(self.path, path)
+        return replace(self, path=path, rows=dict(self.rows))
+
     def hidden(self, **settings: str) -> tuple[Hidden, ...]:
         return hidden_files(self.ours(**settings).state())
 
@@ -106,7 +118,7 @@ def test_what_grew_a_later_base_file_is_noticed(written: Written) -> None:
     assert lost < first < second
     (one,) = written.hidden()
     assert (one.delta_commit.timestamp, one.behind.timestamp, one.is_base, one.gone) == (lost, second, True, False)
-    assert one.stat.prev_commit == second  # what HoodieMergeHandle states
+    assert one.holds_behind  # HoodieMergeHandle states it
     assert written.shown() == {0, 1}
     (finding,) = written.told()
     assert one.path in finding.what
@@ -125,6 +137,71 @@ def test_what_grew_a_later_base_file_is_noticed(written: Written) -> None:
     assert written.hidden(**again) == ()
     assert written.told(**again) == []
     assert written.ours(**again).freshness(data_latency="1s").hidden == ()
+
+
+def test_nothing_of_ours_makes_it_worse(written: Written, session: LocalSession) -> None:
+    """What would bring rows of others back is refused; our compaction and clean change no answer and keep the file."""
+    first = written.write(written.ahead, 0)
+    written.acting().savepoint()
+    second = written.write(written.ahead, 1)
+    lost = written.write(written.behind, 2)
+    written.write(written.ahead, 3)
+    assert written.shown() == {0, 1, 3}
+    (one,) = written.hidden()
+    with pytest.raises(InvalidInput, match=f"{lost} is earlier and made a base file of what it wrote"):
+        written.acting().rollback(second)
+    with pytest.raises(InvalidInput, match=f"{lost} is not later, and made a base file of what {second} wrote"):
+        written.acting().restore(first)
+    written.acting().delete_savepoint(first)
+    for number in (1, 3):
+        written.write(written.ahead, number)  # an update: a log file
+        plan = written.acting().plan_compaction(threshold=START + 9 * MINUTE)
+        assert isinstance(plan, Plan), plan
+        written.acting().execute_compaction(session, plan.instant)
+        assert written.shown() == {0, 1, 3}
+    cleaned = written.acting(**{"hudi_assets.query.grace": "0s"}).clean(retained=1)
+    assert isinstance(cleaned, CleanResult), cleaned
+    assert (written.path / one.path).exists()
+    assert not list(written.path.glob(f"*_{first}.parquet"))
+    assert written.shown() == {0, 1, 3}
+    assert [(again.path, again.behind.timestamp) for again in written.hidden()] == [(one.path, second)]
+    assert written.ours().freshness(data_latency="1s").hidden
+    written.ahead.clean(written.path)
+    assert written.shown() == {0, 1, 3}
+    assert [again.path for again in written.hidden()] == [one.path]
+
+
+def test_two_writers_of_one_look(written: Written) -> None:
+    """Without a lock neither sees the other. Each writes a copy here; the earlier one's files then come beside."""
+    first = written.write(written.ahead, 0)
+    other = written.copy("other")
+    lost = other.write(other.ahead, 1)
+    assert (other.shown(), other.hidden()) == ({0, 1}, ())
+    second = written.write(written.ahead, 2)
+    assert first < lost < second
+    for file in (*other.path.glob(f"*_{lost}.parquet"), *other.path.glob(f".hoodie/**/{lost}*")):
+        shutil.copy(file, written.path / file.relative_to(other.path))
+    written.rows |= other.rows
+    assert written.shown() == {0, 2}
+    (one,) = written.hidden()
+    assert (one.delta_commit.timestamp, one.behind.timestamp, one.is_base) == (lost, second, True)
+    assert (one.stat.prev_commit, one.holds_behind) == (first, False)
+    (finding,) = written.told()
+    assert f"{second} is later, and made its own of an older one" in finding.what
+
+    third = written.copy("third")
+    third.acting().rollback(second)
+    assert (third.shown(), third.hidden()) == ({0, 1}, ())
+
+    written.write(written.ahead, 0)
+    written.ahead.compaction(written.path, "run")
+    written.write(written.ahead, 3)
+    assert written.shown() == {0, 2, 3}
+    assert [again.delta_commit.timestamp for again in written.hidden()] == [lost]
+    written.write(written.ahead, 1)  # once more
+    assert written.shown() == {0, 1, 2, 3}
+    assert written.told(**{WRITTEN_AGAIN: lost}) == []
+    assert written.ours(**{WRITTEN_AGAIN: lost}).freshness(data_latency="1s").hidden == ()
 
 
 def test_writers_in_the_order_of_their_instants_hide_nothing(written: Written) -> None:

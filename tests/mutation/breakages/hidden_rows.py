@@ -16,17 +16,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         ("tests/property/test_queries.py",),
     ),
     Breakage(
-        "in a sound life, base files that grew count as hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        """stat.prev_commit <= instant.timestamp:
-                continue
-            made_of""",
-        """not stat.prev_commit.isdigit():
-                continue
-            made_of""",
-        ("tests/property/test_lookup.py",),
-    ),
-    Breakage(
         "log files that a compaction merged count as hidden",
         f"{_ENGINE}/table/files/hidden.py",
         "if not state.derive(_merged).may_have(stat)]",
@@ -262,101 +251,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/table/files/hidden.py",
         " and (version is None or group not in merged.unknown):",
         ":",
-        HIDDEN,
-    ),
-    Breakage(
-        "a base file that was made of a later one is not noticed",
-        f"{_ENGINE}/table/files/hidden.py",
-        "*_remembered(state), *_made_of_later(state)]",
-        "*_remembered(state)]",
-        HIDDEN,
-    ),
-    Breakage(
-        "every base file that another one took the place of is said to be hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        "stat.log_version is not None or stat.prev_commit <= instant.timestamp:",
-        "stat.log_version is not None:",
-        HIDDEN,
-    ),
-    Breakage(
-        "a base file of a compaction at a past instant is said to be hidden",
-        f"{_ENGINE}/table/files/hidden.py",
-        """    for instant in state.timeline.completed(Action.DELTA_COMMIT):
-        for stat in state.commit(instant).stats:
-            if stat.log_version is not None or""",
-        """    for instant in state.timeline.completed(*WRITES):
-        for stat in state.commit(instant).stats:
-            if stat.log_version is not None or""",
-        HIDDEN,
-    ),
-    Breakage(
-        "overwritten rows of base files are missed",
-        f"{_ENGINE}/table/files/hidden.py",
-        "made_of is not None and not _is_overwritten(state, (stat.partition, stat.file_id)):",
-        "made_of is not None:",
-        HIDDEN,
-    ),
-    Breakage(
-        "a base file that nobody sees makes nobody's log files unknown",
-        f"{_ENGINE}/table/files/hidden.py",
-        "        for base in unseen:\n",
-        "        for base in ():\n",
-        HIDDEN,
-    ),
-    Breakage(
-        "a base file of an archived commit is taken for a log file",
-        f"{_ENGINE}/table/files/hidden.py",
-        'stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=version)',
-        'stat = WriteStat(path, file.partition, file.file_id, "null", kept.size, log_version=1)',
-        HIDDEN,
-    ),
-    Breakage(
-        "the archive of version 6 has no completed writes",
-        f"{_ENGINE}/timeline/archive/v6.py",
-        'r.get("actionState") == State.COMPLETED.upper() and',
-        "False and",
-        HIDDEN,
-    ),
-    Breakage(
-        "the write stats of hidden base files are not looked for",
-        f"{_ENGINE}/event_time/table_times.py",
-        "if stat.log_version is not None or stat.path in unseen]",
-        "if stat.log_version is not None]",
-        HIDDEN,
-    ),
-    Breakage(
-        "the event times of hidden base files are forgotten with their commit",
-        f"{_ENGINE}/timeline/archived_facts.py",
-        "if stat.path in paths and low is not None",
-        "if stat.path in paths and stat.log_version is not None and low is not None",
-        HIDDEN,
-    ),
-    Breakage(
-        "a rollback is advised for the sake of a base file, which would keep rows of what is rolled back",
-        f"{_ENGINE}/validate.py",
-        "if files[0].is_base or any(",
-        "if any(",
-        HIDDEN,
-    ),
-    Breakage(
-        "a write is rolled back though a hidden base file holds its rows",
-        f"{_ENGINE}/actions/undo.py",
-        "        self._check_unseen(state, target)\n",
-        "",
-        HIDDEN,
-    ),
-    Breakage(
-        "the old name of the number of hidden files is gone from --json",
-        "hudi_assets/cli/output.py",
-        '"log_files": rows.files, ',
-        "",
-        HIDDEN,
-    ),
-    Breakage(
-        "hidden base files count though they were not written yet",
-        f"{_ENGINE}/past/freshness.py",
-        "        remaining.remove(stat.path)  #",
-        "        if stat.log_version is not None:\n            remaining.remove(stat.path)  #",
         HIDDEN,
     ),
     Breakage(

@@ -4,108 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from hudi_assets.cli.output import show_freshness
-from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Freshness, HiddenRows, NothingToDo
 from hudi_assets.engine.table.files.hidden import hidden_files
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.instants import instant_ms
-from tests.tables.local_session import LocalSession
-from tests.tables.other_index import of_index
+from tests.unit.hidden_rows.growing import FEW, GrowingTable
 from tests.unit.hidden_rows.steps import execute, findings, found
-from tests.unit.test_past_instants import SCHEMA, Clock, Table, moved
+from tests.unit.test_past_instants import Table, moved
 
-_FEW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
 _MEMORY = ".hoodie/.aux/hudi_assets/memory.json"
-
-
-class GrowingTable(Table):
-    """A table whose inserts grow its small base file."""
-
-    @property
-    def timeline(self) -> Path:
-        return self.path / self.open().state().layout.timeline_folder
-
-    def base_of(self, instant: str) -> Path:
-        return self.only(f"*_{instant}.parquet")
-
-    def completed(self, instant: str) -> Path:
-        """Its completed file on the timeline."""
-        state = self.open().state()
-        return self.timeline / next(i.file_name for i in state.timeline.instants if i.timestamp == instant)
-
-    def body(self, instant: str) -> CommitMetadata:
-        state = self.open().state()
-        return state.commit(next(i for i in state.timeline.instants if i.timestamp == instant))
-
-    def writes(self, at: str, action: Action, body: CommitMetadata) -> None:
-        """As a write of another engine leaves it on the timeline."""
-        state = self.open().state()
-        name = f"{at}.{action}" if state.config.table_version == 6 else f"{at}_{moved(at, 2)}.{action}"
-        state.storage.replace(f"{state.layout.timeline_folder}/{name}", state.layout.encode_commit(body))
-
-    def begun_at(self, instant: str, at: str) -> str:
-        """A write as if its writer's clock had shown another time: its base file and its files on the timeline."""
-        body = self.body(instant)
-        stats = tuple(stat._replace(path=stat.path.replace(instant, at)) for stat in body.stats)
-        timeline = self.timeline
-        self.completed(instant).unlink()
-        for path in (*self.path.glob(f"*{instant}*"), *timeline.glob(f"{instant}*")):
-            path.rename(path.with_name(path.name.replace(instant, at)))
-        self.writes(at, Action.DELTA_COMMIT, replace(body, stats=stats))
-        return at
-
-    @contextmanager
-    def without(self, *instants: str) -> Iterator[None]:
-        """A look from before these writes: their files are not there meanwhile."""
-        away = self.path.with_name("away")
-        away.mkdir()
-        there = {path: away / path.name for i in instants for path in (*self.timeline.glob(f"{i}*"), self.base_of(i))}
-        for path, put in there.items():
-            path.rename(put)
-        yield
-        for path, put in there.items():
-            put.rename(path)
-        away.rmdir()
-
-    def vanishes(self, instant: str) -> None:
-        """It is rolled back by another engine."""
-        for path in (*self.timeline.glob(f"{instant}*"), self.base_of(instant)):
-            path.unlink()
-
-
-@pytest.fixture(params=[6, 8, 9])
-def growing(session: LocalSession, tmp_path: Path, request: pytest.FixtureRequest) -> GrowingTable:
-    path = tmp_path / "g"
-    created = HudiTable.create(
-        str(path), SCHEMA, record_key=["id"], ordering_field="ts", data_latency="1s", table_version=request.param
-    )
-    of_index(created, "SIMPLE")
-    return GrowingTable(path, session, Clock())
-
-
-@pytest.fixture
-def two(growing: GrowingTable) -> list[str]:
-    """Delta commits that each made the one base file larger, of event times 1000 and 2000."""
-    return [growing.put(key, ts) for key, ts in ((1, 1_000), (2, 2_000))]
-
-
-@pytest.fixture
-def unseen(growing: GrowingTable, two: list[str]) -> str:
-    """A third one, of event time 9000, by a writer whose clock is behind."""
-    third = growing.begun_at(growing.put(3, 9_000), moved(two[1], -3))
-    assert two[0] < third < two[1]
-    assert set(growing.rows()) == {1, 2}
-    return third
 
 
 # ------------------------------------------------------------------------------- the rule
@@ -151,7 +65,7 @@ def test_a_sound_table_hides_no_base_file(growing: GrowingTable) -> None:
         assert found(growing) == set()
     growing.open(**{"hudi_assets.query.grace": "0s"}).clean(retained=1)
     assert found(growing) == set()
-    growing.open(**_FEW).archive()
+    growing.open(**FEW).archive()
     assert found(growing) == set()
     assert findings(growing) == {}
 
@@ -207,109 +121,6 @@ def test_a_log_file_lies_behind_the_base_file_that_is_seen(
         f".hoodie/timeline/{between}_{moved(between, 1)}.deltacommit", state.layout.encode_commit(body)
     )
     assert found(table) == {three[2], between}
-
-
-# ------------------------------------------------------------------------------- two writers of one look
-
-
-@pytest.fixture
-def beside(growing: GrowingTable) -> list[str]:
-    """Three delta commits of event times 1000, 9000 and 3000: the last two were made of the first one's base file."""
-    first, second = growing.put(1, 1_000), growing.put(2, 9_000)
-    with growing.without(second):
-        third = growing.put(3, 3_000)
-    assert set(growing.rows()) == {1, 3}
-    return [first, second, third]
-
-
-def test_the_earlier_of_two_writers_of_one_look_is_found(growing: GrowingTable, beside: list[str]) -> None:
-    (one,) = hidden_files(growing.open().state())
-    assert (one.delta_commit.timestamp, one.behind.timestamp) == (beside[1], beside[2])
-    assert (one.path, one.is_base, one.holds_behind) == (growing.base_of(beside[1]).name, True, False)
-    assert growing.open().freshness().freshness == 8_999
-    _, what, hint = findings(growing)["hidden_rows"]
-    assert f"deltacommit {beside[2]} is later, and made its own of an older one." in what
-    assert "Roll" not in hint
-
-
-def test_it_stays_so_below_what_is_written_on_top(growing: GrowingTable, beside: list[str]) -> None:
-    growing.put(4, 4_000)
-    assert found(growing) == {beside[1]}
-    growing.put(1, 5_000)
-    growing.compact(6_000)
-    growing.put(5, 6_000)
-    assert set(growing.rows()) == {1, 3, 4, 5}
-    assert found(growing) == {beside[1]}
-    (one,) = hidden_files(growing.open().state())
-    assert one.behind.timestamp == beside[2]
-
-
-def test_what_the_newest_base_file_was_made_of_is_not_hidden(growing: GrowingTable) -> None:
-    """The later one of two writers was completed last: what came between was made of the earlier one."""
-    first, second = growing.put(1, 1_000), growing.put(2, 2_000)
-    last = growing.put(4, 4_000)
-    with growing.without(second, last):
-        lost = growing.begun_at(growing.put(3, 3_000), moved(last, -1))
-    assert first < second < lost < last
-    assert set(growing.rows()) == {1, 2, 4}
-    (one,) = hidden_files(growing.open().state())
-    assert (one.delta_commit.timestamp, one.behind.timestamp) == (lost, last)
-
-
-def test_where_the_newest_base_file_is_not_told_of_nothing_is_said(growing: GrowingTable, beside: list[str]) -> None:
-    """By its own, the newest may have been made of either."""
-    newest = growing.put(4, 4_000)
-    growing.completed(newest).unlink()
-    growing.writes(newest, Action.DELTA_COMMIT, CommitMetadata("UPSERT", ()))
-    assert set(growing.rows()) == {1, 3, 4}
-    assert found(growing) == set()
-
-
-@pytest.mark.parametrize(("action", "told"), [(Action.COMMIT, True), (Action.REPLACE_COMMIT, False)])
-def test_past_a_compaction_but_not_past_a_clustering(
-    growing: GrowingTable, beside: list[str], action: Action, told: bool
-) -> None:
-    """A clustering's write stats do not say what it was made of: one that keeps the group read the newest one."""
-    newest = growing.put(4, 4_000)
-    body = growing.body(newest)
-    growing.completed(newest).unlink()
-    growing.writes(newest, action, body)
-    assert found(growing) == ({beside[1]} if told else set())
-
-
-@pytest.mark.parametrize("action", [Action.COMMIT, Action.REPLACE_COMMIT])
-def test_compactions_and_clusterings_are_not_left_out(growing: GrowingTable, beside: list[str], action: Action) -> None:
-    """Their instants may be of the past, and what they hold is elsewhere too."""
-    body = growing.body(beside[1])
-    growing.completed(beside[1]).unlink()
-    growing.writes(beside[1], action, body)
-    assert found(growing) == set()
-
-
-def test_without_the_later_one_it_is_in_the_view(growing: GrowingTable, beside: list[str]) -> None:
-    growing.open().rollback(beside[2])
-    assert set(growing.rows()) == {1, 2}
-    assert found(growing) == set()
-
-
-def test_a_savepoint_of_before_the_later_one_is_restored(growing: GrowingTable, beside: list[str]) -> None:
-    with growing.without(beside[2]):
-        growing.open().savepoint()
-    growing.open().restore(beside[1])
-    assert set(growing.rows()) == {1, 2}
-    assert found(growing) == set()
-
-
-def test_its_archived_commit_is_remembered(growing: GrowingTable, beside: list[str]) -> None:
-    for number in range(6):
-        growing.put(10 + number, 20_000 + number)
-    assert found(growing) == {beside[1]}
-    growing.open(**_FEW).archive()
-    assert growing.open().state().timeline.is_archived(beside[1])
-    promise = growing.open().freshness()
-    assert (promise.freshness, promise.hidden) == (8_999, (HiddenRows(beside[1], beside[2], 1, 9_000),))
-    _, what, _ = findings(growing)["hidden_rows"]
-    assert f"{beside[2]} is later, and made its own of an older one." in what
 
 
 # ------------------------------------------------------------------------------- what is told, and the way out
@@ -428,7 +239,7 @@ def test_another_engines_base_file_is_bounded_by_the_latency(
 def archived(growing: GrowingTable, two: list[str], unseen: str) -> str:
     for number in range(6):
         growing.put(10 + number, 20_000 + number)
-    growing.open(**_FEW).archive()
+    growing.open(**FEW).archive()
     state = growing.open().state()
     assert state.timeline.is_archived(unseen)
     assert state.timeline.is_archived(two[1])
@@ -464,7 +275,7 @@ def test_what_is_remembered_of_a_base_file_is_not_believed_once_the_later_one_is
     growing.vanishes(two[1])
     for number in range(6):
         growing.put(20 + number, 20_000 + number)
-    growing.open(**_FEW).archive()
+    growing.open(**FEW).archive()
     (growing.path / _MEMORY).write_bytes(before)
     assert growing.open().state().archived_facts.hides
     assert found(growing) == set()
