@@ -3,9 +3,11 @@
     scripts/with-env python benchmarks/served_tables.py --tables 1000 --minutes 10
 
 Makes one table, copies it, and starts the three processes of a deployment on an instance in a folder (SQLite), or on
-the PostgreSQL that `--postgres URL` names. Says for each minute: ticks, how long the longest took, from when to when a
-table was not looked at, CPU seconds and resident memory of each process, and how long the web server took to answer.
-Nothing is due; with `--writers N`, so many tables get a commit in each minute.
+the PostgreSQL that `--postgres URL` names, with the settings of docs/how-to/deploy.md. Says for each minute CPU seconds
+and resident memory of each process, and of all processes of PostgreSQL and PgBouncer on this machine (proportional
+memory), how long the web server took to answer, and the load. Says of each tick how long it took, and how long it was
+from the last one's beginning to its own, and from end to end. Nothing is due; with `--writers N`, so many tables get a
+commit in each minute.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ from benchmarks.many_tables import make_tables, show
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SENSOR = "many_event_time_trigger"
+_SETTINGS = """telemetry: {enabled: false}
+sensors: {use_threads: true, num_workers: 8}
+schedules: {use_threads: true, num_workers: 4}
+"""
 # What pages of the UI ask: the list of assets, one table's asset with its checks, the sensor's ticks.
 _QUESTIONS = {
     "assets": "{ assetNodes { assetKey { path } groupName } }",
@@ -62,6 +68,29 @@ class Process:
     def stop(self) -> None:
         self.started.terminate()
         self.started.wait(60)
+
+
+class Database:
+    """All processes of PostgreSQL, and of a pool before it, on this machine."""
+
+    def __init__(self) -> None:
+        self._cpu = 0.0
+        self.took()
+
+    def took(self) -> dict[str, float]:
+        """CPU seconds since the last call, with those of sessions that ended, and megabytes; none where it is not."""
+        cpu = memory = 0.0
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                name, fields = (process / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                if name in ("postgres", "pgbouncer"):
+                    cpu += sum(map(int, fields.split()[11:15])) / os.sysconf("SC_CLK_TCK")
+                    rollup = (process / "smaps_rollup").read_text()
+                    memory += int(rollup.split("Pss:", 1)[1].split()[0]) * 1024 / 1e6
+            except (OSError, IndexError):  # it has just ended
+                continue
+        before, self._cpu = self._cpu, cpu
+        return {"database_cpu": cpu - before, "database_mb": memory} if cpu else {}
 
 
 def free_port() -> int:
@@ -134,7 +163,7 @@ def measure(folder: Path, tables: int, minutes: int, writers: int, postgres: str
     home = folder / "dagster"
     home.mkdir()
     storage = f"storage: {{postgres: {{postgres_url: '{postgres}'}}}}\n" if postgres else ""
-    (home / "dagster.yaml").write_text(f"telemetry: {{enabled: false}}\n{storage}")
+    (home / "dagster.yaml").write_text(_SETTINGS + storage)
     code, web = free_port(), free_port()
     (folder / "workspace.yaml").write_text(
         f"load_from: [grpc_server: {{host: 127.0.0.1, port: {code}, location_name: many}}]\n"
@@ -173,7 +202,7 @@ def measure(folder: Path, tables: int, minutes: int, writers: int, postgres: str
 def watch(
     folder: Path, running: list[Process], web: int, instance: Any, minutes: int, writers: int, tables: int
 ) -> None:
-    since, last_end, written = 0.0, 0.0, 0
+    last, written, database = None, 0, Database()
     for minute in range(1, minutes + 1):
         end = time.monotonic() + 60
         for _ in range(writers):
@@ -184,25 +213,22 @@ def watch(
             for name, query in _QUESTIONS.items():
                 waits[name] = max(waits.get(name, 0), asked(web, query))
             time.sleep(max(0, min(10, left)))
-        found = [tick for tick in ticks_since(instance, since) if tick.end_timestamp]
-        ends = [tick.end_timestamp for tick in found]
-        gaps = [later - earlier for earlier, later in zip([last_end, *ends], ends, strict=False) if earlier]
-        failed = [tick for tick in found if tick.status.value == "FAILURE"]
+        found = [tick for tick in ticks_since(instance, last.timestamp if last else 0.0) if tick.end_timestamp]
         show(
             f"minute {minute}",
-            ticks=len(found),
-            failed=len(failed),
-            longest_tick=max((tick.end_timestamp - tick.timestamp for tick in found), default=0),
-            longest_between=max(gaps, default=0),
+            failed=sum(tick.status.value == "FAILURE" for tick in found),
             **{name: value for process in running for name, value in process.took().items()},
+            **database.took(),
             **{f"ui_{name}": wait for name, wait in waits.items()},
             disk_mb=sum(file.stat().st_size for file in (folder / "dagster").rglob("*.db")) / 1e6,
+            load=os.getloadavg()[0],
         )
-        for tick in failed[:1]:
-            print(str(tick.error)[:500], flush=True)
-        if found:
-            print(f"  {found[-1].skip_reason}", flush=True)
-            since, last_end = found[-1].timestamp, ends[-1]
+        for tick in found:
+            between = (tick.timestamp - last.timestamp, tick.end_timestamp - last.end_timestamp) if last else (0.0, 0.0)
+            times = dict(zip(("from_beginning", "from_end"), between, strict=True))
+            show("  tick", took=tick.end_timestamp - tick.timestamp, **times)
+            print(f"    {str(tick.error)[:500] if tick.error else tick.skip_reason}", flush=True)
+            last = tick
 
 
 if __name__ == "__main__":

@@ -66,15 +66,22 @@ class IngestModel(Model, Resolvable):
 
 class SensorModel(Model, Resolvable):
     name: str | None = None
-    minimum_interval_seconds: int = 60
+    look_every: str = "1m"
+    """After so long at most the table is looked at again, as `1m`, where ticks take no more than two thirds of it."""
+    minimum_interval_seconds: int | None = None
+    """Dagster's own, from the beginning of a tick to the next one's. None: two thirds of `look_every`."""
     report_every: str = "5m"
     """How often freshness, lag and sizes are reported while nothing calls for a reader, as `5m`."""
     running: bool = True
 
-    @field_validator("report_every")
+    @field_validator("report_every", "look_every")
     @classmethod
-    def _is_a_duration(cls, text: str) -> str:
-        return _checked_duration("sensor.report_every", text)
+    def _is_a_duration(cls, text: str, info: ValidationInfo) -> str:
+        return checked_duration(f"sensor.{info.field_name}", text)
+
+    @property
+    def interval(self) -> int:
+        return interval_of(self.look_every, self.minimum_interval_seconds)
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ class HudiTableComponent(Component, Model, Resolvable):
     @classmethod
     def _is_a_latency(cls, text: str | None, info: ValidationInfo) -> str | None:
         if text is not None and not (info.field_name == "data_latency" and text == AUTO):
-            _checked_duration(info.field_name or "", text)
+            checked_duration(info.field_name or "", text)
         return text
 
     @field_validator("settings")
@@ -174,14 +181,16 @@ class HudiTableComponent(Component, Model, Resolvable):
             return self
         # Another trigger than event time does not go by compact_every.
         every = 0 if TRIGGER in self.settings else parse_latency(self.compact_every)
-        tick = 1000 * self.sensor.minimum_interval_seconds
+        given = self.sensor.minimum_interval_seconds
+        tick = parse_latency(self.sensor.look_every) if given is None else 1000 * given
+        name = f"look_every: {self.sensor.look_every}" if given is None else f"minimum_interval_seconds: {given}"
         least = parse_latency(self.data_latency or "") + every + tick
         if least > parse_latency(self.freshness_slo):
             raise ValueError(
                 f"table {self.name}: freshness_slo: {self.freshness_slo} can never be kept. The freshness comes to lie "
                 f"data_latency: {self.data_latency} + compact_every: {self.compact_every} + "
-                f"sensor.minimum_interval_seconds: {self.sensor.minimum_interval_seconds}, that is {duration(least)}, "
-                "behind the clock before a compaction is asked for. Raise freshness_slo, or lower compact_every."
+                f"sensor.{name}, that is {duration(least)}, behind the clock before a compaction is asked for. "
+                "Raise freshness_slo, or lower compact_every."
             )
         return self
 
@@ -240,7 +249,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             compact_every_ms=parse_latency(self.compact_every),
             freshness_slo_ms=None if self.freshness_slo is None else parse_latency(self.freshness_slo),
             sensor_name=self.sensor.name or f"{self.name}_event_time_trigger",
-            sensor_interval=self.sensor.minimum_interval_seconds,
+            sensor_interval=self.sensor.interval,
             sensor_running=self.sensor.running,
             report_every_ms=parse_latency(self.sensor.report_every),
             system_clock=self.clock == "system",
@@ -274,7 +283,15 @@ class HudiTableComponent(Component, Model, Resolvable):
         )
 
 
-def _checked_duration(field: str, text: str) -> str:
+def interval_of(look_every: str, given: int | None) -> int:
+    """Dagster's interval, in seconds. It counts from the beginning of a tick, and the daemon is up to 5 s late.
+
+    Two thirds leave room for that, and for a table's place in a tick.
+    """
+    return max(1, parse_latency(look_every) * 2 // 3000) if given is None else given
+
+
+def checked_duration(field: str, text: str) -> str:
     try:
         parse_latency(text)
     except HudiAssetsError as error:

@@ -8,19 +8,31 @@ from typing import Any
 from dagster import Component, ComponentLoadContext, Definitions, Model, Resolvable
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from hudi_assets.components.hudi_table import HudiTableComponent
+from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_duration, interval_of
+from hudi_assets.components.refused import Refused, are_shown, shown
 from hudi_assets.dagster.aside import sensor_deadline
-from hudi_assets.dagster.round import Watched, tables_job, tables_trigger
+from hudi_assets.dagster.round import Limits, Watched, tables_job, tables_trigger
+from hudi_assets.engine import parse_latency
 
 
 class RoundModel(Model, Resolvable):
     """The sensor of all tables of a block."""
 
     name: str | None = None
-    minimum_interval_seconds: int = 60
+    look_every: str = "1m"
+    """After so long at most each table is looked at again, as `1m`, where ticks take no more than two thirds of it."""
+    minimum_interval_seconds: int | None = None
+    """Dagster's own, from the beginning of a tick to the next one's. None: two thirds of `look_every`."""
     look_seconds: float = 40
     """How long a tick may look; the next one goes on. Dagster gives a sensor 60 s in all."""
+    most_events: int = Field(default=500, ge=1)
+    """Later ticks report the rest. Failing checks, and tables that are to be compacted, do not wait."""
     running: bool = True
+
+    @field_validator("look_every")
+    @classmethod
+    def _is_a_duration(cls, text: str) -> str:
+        return checked_duration("sensor.look_every", text)
 
     @field_validator("look_seconds")
     @classmethod
@@ -43,41 +55,67 @@ class HudiTablesComponent(Component, Model, Resolvable):
 
     @model_validator(mode="after")
     def _tables_are_right(self) -> HudiTablesComponent:
-        names = [one.name for one in self.components()]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"tables: {twice} comes twice; give each table a name of its own")
+        if not are_shown():
+            self.components()
         return self
 
     def components(self) -> list[HudiTableComponent]:
         """A component for each table. Raises ValueError, which names the table."""
-        found = []
-        of_all = {"sensor": {"minimum_interval_seconds": self.sensor.minimum_interval_seconds}}
+        names: set[str] = set()
+        return [self._component(number, table, names) for number, table in enumerate(self.tables)]
+
+    def _component(self, number: int, table: Mapping[str, Any], names: set[str]) -> HudiTableComponent:
+        """`names`: of the tables before this one."""
+        name = table.get("name", f"number {number + 1}")
+        of_all = {"sensor": self.sensor.model_dump(include={"look_every", "minimum_interval_seconds"})}
+        try:
+            made = HudiTableComponent(**merged(merged(of_all, self.defaults), table))
+        except ValidationError as error:
+            problems = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}".strip() for one in error.errors())
+            raise ValueError(f"tables: {name}: {problems}") from error
+        if made.name in names:
+            raise ValueError(f"tables: {made.name} comes twice; give each table a name of its own")
+        names.add(made.name)
+        return made
+
+    def _parts(self, context: ComponentLoadContext, key: str) -> tuple[list[TableParts], list[Refused]]:
+        """Of each table that is right; and those that are not, where they are to be shown. Raises else."""
+        names: set[str] = set()
+        found, refused = [], []
         for number, table in enumerate(self.tables):
-            name = table.get("name", f"number {number + 1}")
             try:
-                found.append(HudiTableComponent(**merged(merged(of_all, self.defaults), table)))
-            except ValidationError as error:
-                problems = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}".strip() for one in error.errors())
-                raise ValueError(f"tables: {name}: {problems}") from error
-        return found
+                found.append(self._component(number, table, names).parts(context, key))
+            except Exception as problem:
+                if not are_shown():
+                    raise
+                name = str(table.get("name"))
+                known = name.isidentifier() and name not in {one.get("name") for one in self.tables[:number]}
+                why = str(problem) if str(context.path) in str(problem) else f"{context.path}: {problem}"
+                refused.append(Refused(name if known else f"{self.name}_table_{number + 1}", why))
+        return found, refused
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         # One resource for all: Dagster goes through all resources for each asset and check.
         key = f"{self.name}_tables"
-        parts = [one.parts(context, key) for one in self.components()]
+        parts, refused = self._parts(context, key)
+        if not parts:
+            return shown(self.name, refused)
         shared = {key: {one.table.name: one.resource for one in parts}}
         job = tables_job(self.name, [one.table for one in parts])
         trigger = tables_trigger(
             self.sensor.name or f"{self.name}_event_time_trigger",
             job,
             [Watched(one.table, one.resource) for one in parts],
-            interval=self.sensor.minimum_interval_seconds,
-            seconds=self.sensor.look_seconds,
+            interval=interval_of(self.sensor.look_every, self.sensor.minimum_interval_seconds),
+            limits=Limits(
+                self.sensor.look_seconds, self.sensor.most_events, parse_latency(self.sensor.look_every) / 1000
+            ),
             running=self.sensor.running,
         )
         return Definitions.merge(
-            *(one.definitions for one in parts), Definitions(jobs=[job], sensors=[trigger], resources=shared)
+            *(one.definitions for one in parts),
+            Definitions(jobs=[job], sensors=[trigger], resources=shared),
+            shown(self.name, refused),
         )
 
 

@@ -121,6 +121,13 @@ class Memory:
     aside: dict[str, Aside] = field(default_factory=dict)
     # Tables that are to be looked at beside the ticks, in this order.
     waiting: list[str] = field(default_factory=list)
+    # Table → when a tick began to look at it last.
+    seen_at: dict[str, float] = field(default_factory=dict)
+
+    def waited(self, name: str, now: float) -> float:
+        """For how many seconds no tick looked at the table, until now; 0 where none has yet."""
+        before, self.seen_at[name] = self.seen_at.get(name, now), now
+        return now - before
 
     def begin(self, cursor: str | None, names: list[str], *, takes: bool = True) -> TickSeen:
         """A new tick. After one that was lost it begins with the table that that did not get through with, or after

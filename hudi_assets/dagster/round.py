@@ -2,6 +2,9 @@
 
 A look that does not fit into a tick goes on beside them (`aside`). What is wrong with one table is logged, reported by
 that table's checks, and told in the tick's words; the others are looked at all the same.
+
+The daemon writes a tick's events one by one before the sensor's next tick, and no table is looked at meanwhile. So a
+tick hands over so many events at most. What it leaves out, the next looks at those tables find again.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from dagster import (
+    AssetCheckEvaluation,
     AssetSelection,
     DefaultSensorStatus,
     RunRequest,
@@ -44,6 +48,15 @@ _NAMED: Final = 5
 # Dagster is asked for so many tables at once, and anew for those that were not looked at after so many seconds.
 _TOGETHER: Final = 50
 _KNOWN_SECONDS: Final = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of a tick of many tables. `look_every`: after so many seconds at most each table should be looked at again."""
+
+    seconds: float
+    most_events: int
+    look_every: float
 
 
 @dataclass(frozen=True)
@@ -103,10 +116,10 @@ def tables_trigger(
     watched: Sequence[Watched],
     *,
     interval: int,
-    seconds: float,
+    limits: Limits,
     running: bool,
 ) -> SensorDefinition:
-    """Looks at the tables in turn for so many seconds, and requests a run for each that needs one."""
+    """Looks at the tables in turn, and requests a run for each that needs one."""
 
     @sensor(
         name=name,
@@ -117,13 +130,13 @@ def tables_trigger(
         description=f"Looks at {len(watched)} tables in turn. Asks for compactions when event time has moved on.",
     )
     def evaluate(context: SensorEvaluationContext) -> SensorResult:
-        return look_around(context, watched, seconds, memory_of(name), interval)
+        return look_around(context, watched, limits, memory_of(name), interval)
 
     return evaluate
 
 
 def look_around(
-    context: SensorEvaluationContext, watched: Sequence[Watched], seconds: float, memory: Memory, interval: float
+    context: SensorEvaluationContext, watched: Sequence[Watched], limits: Limits, memory: Memory, interval: float
 ) -> SensorResult:
     """One tick. At least one table is looked at, so that every round comes to its end.
 
@@ -132,7 +145,7 @@ def look_around(
     before = RoundCursor.of(context.cursor)
     tick = memory.begin(context.cursor, [one.table.name for one in watched], takes=is_daemons(context))
     cursors = {one.table.name: before.tables[one.table.name] for one in watched if one.table.name in before.tables}
-    found = Found(context, cursors)
+    found = Found(context, cursors, limits.most_events)
     next_, known, turn = None, Known(context.instance), list(in_turn(watched, tick.first or before.next))
     asking = _Asking(context, known, failed=tick.asks_not)
     if tick.asks_not:
@@ -153,7 +166,7 @@ def look_around(
             continue
         started = time.monotonic()
         late = started + memory.took.get(name, 0) > tick.began + sensor_deadline() - SPARE_SECONDS
-        if tick.looked and (started >= tick.began + seconds or late):
+        if tick.looked and (started >= tick.began + limits.seconds or late):
             next_ = name
             break
         tick.asking = True
@@ -164,18 +177,19 @@ def look_around(
         tick.asking = False
         tick.looked.append(name)
         started = time.monotonic()
+        found.note_wait(name, memory.waited(name, started))
         log = NamedLog(context.log, {"table": name})
         look = OneTable(known, _resources(context, one), cursors.get(name), log)
         found.take(one.table, lambda look=look, one=one: evaluate_table(look, one.table))  # type: ignore[misc]
         memory.took[name] = time.monotonic() - started
-    words = _words(len(tick.looked) + found.beside, len(watched), found, next_)
+    words = _words(len(tick.looked) + found.beside, len(watched), found, next_, limits.look_every)
     tick.ended = time.monotonic()
     context.log.info(words)
     return SensorResult(
         run_requests=found.requests,
         skip_reason=None if found.requests else SkipReason(words),
         asset_events=found.events,
-        cursor=RoundCursor(next_, cursors).text(),
+        cursor=RoundCursor(next_ or next(iter(found.left_out), None), cursors).text(),
     )
 
 
@@ -185,6 +199,7 @@ class Found:
 
     context: SensorEvaluationContext
     cursors: dict[str, str]
+    most_events: int
     requests: list[RunRequest] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -192,6 +207,13 @@ class Found:
     at_work: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     beside: int = 0
+    # Tables whose events wait for a later tick.
+    left_out: list[str] = field(default_factory=list)
+    # How long the table that waited longest was not looked at.
+    waited: tuple[float, str] = (0, "")
+
+    def note_wait(self, name: str, seconds: float) -> None:
+        self.waited = max(self.waited, (seconds, name))
 
     def take(self, table: TableAssets, result: Callable[[], SensorResult]) -> None:
         """The result of a look. What is wrong with one table is that table's problem."""
@@ -201,10 +223,20 @@ class Found:
             self.context.log.error(f"{table.name}: {problem}")
             self.failed.append(f"{table.name}: {problem}")
             return
+        events = found.asset_events or []
+        if events and len(self.events) + len(events) > self.most_events and not _is_urgent(found):
+            self.left_out.append(table.name)  # with its cursor, so that the next look finds them again
+            return
         self.requests += [_of_table(table, request) for request in found.run_requests or []]
-        self.events += found.asset_events or []
+        self.events += events
         if found.cursor is not None:
             self.cursors[table.name] = found.cursor
+
+
+def _is_urgent(found: SensorResult) -> bool:
+    """What may not wait: a run, before which its table is reported, and a check that fails."""
+    checks = [event for event in found.asset_events or [] if isinstance(event, AssetCheckEvaluation)]
+    return bool(found.run_requests) or not all(check.passed for check in checks)
 
 
 def _look_aside(
@@ -286,10 +318,15 @@ def _of_table(table: TableAssets, request: RunRequest) -> RunRequest:
     )
 
 
-def _words(looked: int, of: int, found: Found, next_: str | None) -> str:
+def _words(looked: int, of: int, found: Found, next_: str | None, look_every: float) -> str:
     words = f"{looked} of {of} tables were looked at"
     if next_ is not None:
         words += f"; the next tick goes on with {next_}"
+    seconds, name = found.waited
+    if seconds > look_every:
+        words += f"; {name} was not looked at for {seconds:.0f} s, longer than `look_every`, {look_every:g} s"
+    if found.left_out:
+        words += f"; later ticks report {len(found.left_out)} of them"
     if found.at_work:
         words += f"; at work, and reported by a later tick: {_named(found.at_work, ', ')}"
     if found.waiting:

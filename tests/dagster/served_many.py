@@ -1,7 +1,8 @@
 """What a code server of Dagster serves to test_many_ticks.py and benchmarks/served_tables.py: one block of many tables.
 
 `MANY_TABLES`: how many there are (3), in the folder `warehouse`. `MANY_SENSOR`: fields of the sensor, as JSON.
-`MANY_DEFAULTS`: fields that all tables share, as JSON, over those here, by which nothing is due.
+`MANY_DEFAULTS`: fields that all tables share, as JSON, over those here, by which nothing is due. `MANY_WRONG`: fields
+of single tables, as JSON, by their names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dagster.components import build_defs_for_component
 
 from hudi_assets.components import HudiTablesComponent
 
+_OWN: dict[str, dict[str, Any]] = json.loads(os.environ.get("MANY_WRONG", "{}"))
 _GIVEN: dict[str, Any] = {"external": True, "data_latency": "5h", "compact_every": "1h", "freshness_slo": "9h"}
 defs = build_defs_for_component(
     HudiTablesComponent.model_validate(
@@ -21,7 +23,7 @@ defs = build_defs_for_component(
             "name": "many",
             "defaults": _GIVEN | json.loads(os.environ.get("MANY_DEFAULTS", "{}")),
             "tables": [
-                {"name": f"t{number}", "path": f"warehouse/t{number}"}
+                {"name": f"t{number}", "path": f"warehouse/t{number}"} | _OWN.get(f"t{number}", {})
                 for number in range(int(os.environ.get("MANY_TABLES", "3")))
             ],
             "sensor": json.loads(os.environ.get("MANY_SENSOR", "{}")),

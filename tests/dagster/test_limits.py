@@ -17,7 +17,7 @@ def test_an_slo_that_can_never_be_kept_is_refused(quick: Platform) -> None:
     with pytest.raises(ValidationError) as error:
         quick.component()
     words = str(error.value)
-    for field in ("freshness_slo: 1h", "data_latency: 2h", "compact_every: 10h", "sensor.minimum_interval_seconds: 60"):
+    for field in ("freshness_slo: 1h", "data_latency: 2h", "compact_every: 10h", "sensor.look_every: 1m"):
         assert field in words
     assert "12 h 1 min" in words
     quick.attributes = {**quick.attributes, "freshness_slo": "12h"}

@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
-from dagster import AssetKey, DagsterInstance, SensorResult, build_sensor_context
+from dagster import AssetCheckEvaluation, AssetKey, DagsterInstance, SensorResult, build_sensor_context
 
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
-from hudi_assets.components.hudi_tables import merged
+from hudi_assets.components.hudi_table import interval_of
+from hudi_assets.components.hudi_tables import RoundModel, merged
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster.assets import TableAssets
 from hudi_assets.dagster.looks import is_due
@@ -259,3 +260,77 @@ def test_what_many_tables_report_at_a_pace_is_spread_over_it(home: Path, instanc
     assert set(reports.values()) == {10}
     alone = replace(table, shared_key=None)
     assert [is_due(alone, then, then + at, every) for at in (every - 1, every)] == [False, True]
+
+
+QUIET = {**DEFAULTS, "data_latency": "5h", "compact_every": "1h", "freshness_slo": "9h"}
+
+
+def reported(found: Any) -> list[str]:
+    """The tables that a tick says something of, in this order."""
+    return list(dict.fromkeys(event.asset_key.path[0] for event in found.asset_events))
+
+
+def test_what_does_not_fit_into_a_tick_is_reported_by_later_ones(home: Path, instance: DagsterInstance) -> None:
+    """The daemon writes a tick's events one by one: 4,000 at once took it minutes, and no table was looked at."""
+    ticks = Ticks(home, instance, defaults=QUIET, sensor={"most_events": 9})
+    first: Any = ticks.tick()
+    assert len(first.asset_events) <= 9
+    assert reported(first) == ["t0", "t1"]
+    assert "4 of 4 tables were looked at; later ticks report 2 of them" in first.skip_message
+    assert sorted(RoundCursor.of(ticks.cursor).tables) == ["t0", "t1"]
+    assert RoundCursor.of(ticks.cursor).next == "t2"
+    second: Any = ticks.tick()
+    assert reported(second) == ["t2", "t3"]
+    assert RoundCursor.of(ticks.cursor).next is None
+    assert not ticks.tick().asset_events
+    seen = {event.asset_key.path[0]: event.asset_key for one in (first, second) for event in one.asset_events}
+    assert sorted(seen) == ["t0", "t1", "t2", "t3"]
+
+
+def test_runs_and_failing_checks_do_not_wait_for_other_reports(home: Path, instance: DagsterInstance) -> None:
+    tables = [{"name": f"t{n}", "path": str(home / f"t{n}")} for n in range(4)]
+    tables[2]["data_latency"] = "1m"
+    found: Any = Ticks(home, instance, defaults=QUIET, tables=tables, sensor={"most_events": 4}).tick()
+    assert asked(found) == ["t2"]
+    assert reported(found) == ["t0", "t2"]
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_failing_check_does_not_wait(passed: bool) -> None:
+    def result() -> SensorResult:
+        check = AssetCheckEvaluation(asset_key=AssetKey(["t0", "freshness"]), check_name="fresh", passed=passed)
+        return SensorResult(asset_events=[check], skip_reason="nothing is due")
+
+    context = build_sensor_context()
+    found = rounds.Found(context, {}, most_events=1, events=[object()])
+    table = HudiTableComponent(name="t0", path="/t0", external=True)._table_assets()
+    found.take(table, result)
+    assert (found.left_out, len(found.events)) == ((["t0"], 1) if passed else ([], 2))
+
+
+def test_a_tick_says_where_a_table_was_not_looked_at_for_too_long(
+    home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    ticks = Ticks(home, instance, defaults=QUIET)
+    ticks.tick()
+    now[0] += 59
+    found: Any = ticks.tick()
+    assert "longer than" not in found.skip_message
+    now[0] += 72
+    found = ticks.tick()
+    assert "t3 was not looked at for 72 s, longer than `look_every`, 60 s" in found.skip_message
+
+
+def test_dagsters_interval_leaves_room_in_look_every() -> None:
+    def interval(**sensor: Any) -> int:
+        model = RoundModel(**sensor)
+        return interval_of(model.look_every, model.minimum_interval_seconds)
+
+    assert interval() == 40
+    assert interval(look_every="30s") == 20
+    assert interval(look_every="1s") == 1
+    assert interval(look_every="10m", minimum_interval_seconds=7) == 7
+    with pytest.raises(ValueError, match=r"sensor\.look_every: .*soon"):
+        RoundModel(look_every="soon")

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +75,13 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    with serving(tmp_path, monkeypatch) as opened:
+        yield opened
+
+
+@contextmanager
+def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Its tables, instance and code server, a process of its own."""
     monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
     monkeypatch.setenv("MANY_TABLES", str(TABLES))
     monkeypatch.setenv("MANY_DEFAULTS", '{"sensor": {"report_every": "1s"}}')

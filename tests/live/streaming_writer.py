@@ -37,7 +37,8 @@ def main(bundle: str, folder: Path, per_second: int, seconds: str, options: dict
         time.sleep(0.2)
     error = query.exception()
     query.stop()
-    (folder / "ended").write_text(str(error or ""))
+    (folder / "ending").write_text(str(error or ""))
+    (folder / "ending").rename(folder / "ended")  # whole at once: whoever waits for it reads it then
     spark.stop()
 
 

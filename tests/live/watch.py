@@ -19,6 +19,8 @@ from tests.live.events import Event, Stream, winners
 _SINK = "_hudi_streaming_sink_checkpoint"
 ROOT = Path(__file__).resolve().parent.parent.parent
 Row = tuple[int, int]
+# A guard against a writer that hangs, and no measure: on a busy machine a commit took more than a minute to end.
+_HANGS_S = 900
 
 
 class StreamingWriter:
@@ -51,15 +53,19 @@ class StreamingWriter:
     def stop(self) -> str:
         """Let it end, in the middle of a commit it may be; the error that ended the stream, if one did."""
         (self.folder / "stop").touch()
-        ended = self.folder / "ended"
-        give_up = time.monotonic() + 60
-        while not ended.exists() and self._process.poll() is None and time.monotonic() < give_up:
+        ended, began = self.folder / "ended", time.monotonic()
+        while not ended.exists() and self._process.poll() is None and time.monotonic() < began + _HANGS_S:
             time.sleep(0.2)
+        code, waited = self._process.poll(), time.monotonic() - began
         # Threads of Hudi's keep its Java process alive for minutes after the session has ended.
         self._process.kill()
         self._process.wait()
         self._log.close()
-        return ended.read_text() if ended.exists() else "it did not end by itself"
+        if ended.exists():
+            return ended.read_text()
+        how = f"it did not end within {waited:.0f} s" if code is None else f"it ended with exit code {code}"
+        last = (self.folder / "writer.log").read_text(errors="replace")[-3000:]
+        return f"Hudi's writer: {how}, and left no word. Its log ends with:\n{last}"
 
     def stream(self) -> Stream:
         """The events so far; the rate source keeps its start in the checkpoint."""

@@ -12,6 +12,7 @@ KNOWN = ("tests/dagster/test_known.py",)
 LOST_TICKS = ("tests/dagster/test_lost_ticks.py",)
 BESIDE = ("tests/dagster/test_looks_beside_ticks.py",)
 RUNS_AND_LOOKS = ("tests/dagster/test_runs_and_looks.py",)
+REFUSED = ("tests/dagster/test_refused_tables.py",)
 MANY = ("tests/dagster/test_many_tables.py",)
 INGESTION = ("tests/dagster/test_ingestion.py",)
 
@@ -569,5 +570,76 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            records = history(cursor=records[-1].id)\n",
         "            records = ()\n",
         KNOWN,
+    ),
+    Breakage(
+        "a tick reports all that it finds",
+        "hudi_assets/dagster/round.py",
+        "len(self.events) + len(events) > self.most_events and not _is_urgent(found)",
+        "False",
+        MANY,
+    ),
+    Breakage(
+        "what is left out of a tick is taken for reported",
+        "hudi_assets/dagster/round.py",
+        "            self.left_out.append(table.name)  # with its cursor, so that the next look finds them again\n"
+        "            return\n",
+        "            self.left_out.append(table.name)\n            events = []\n",
+        MANY,
+    ),
+    Breakage(
+        "a failing check waits for a later tick",
+        "hudi_assets/dagster/round.py",
+        "    return bool(found.run_requests) or not all(check.passed for check in checks)\n",
+        "    return bool(found.run_requests or checks[:0])\n",
+        MANY,
+    ),
+    Breakage(
+        "what a run is asked for is reported after it",
+        "hudi_assets/dagster/round.py",
+        "    return bool(found.run_requests) or not all(check.passed for check in checks)\n",
+        "    return not all(check.passed for check in checks)\n",
+        MANY,
+    ),
+    Breakage(
+        "tables whose report waits are not the first of the next tick",
+        "hudi_assets/dagster/round.py",
+        "RoundCursor(next_ or next(iter(found.left_out), None), cursors)",
+        "RoundCursor(next_, cursors)",
+        MANY,
+    ),
+    Breakage(
+        "a tick does not say which table waited for longer than look_every",
+        "hudi_assets/dagster/aside.py",
+        "        return now - before\n",
+        "        return 0.0\n",
+        MANY,
+    ),
+    Breakage(
+        "Dagster's interval is all of look_every",
+        "hudi_assets/components/hudi_table.py",
+        "parse_latency(look_every) * 2 // 3000",
+        "parse_latency(look_every) // 1000",
+        MANY,
+    ),
+    Breakage(
+        "a wrong table fails the load where it is to be shown",
+        "hudi_assets/components/hudi_tables.py",
+        "                if not are_shown():\n                    raise\n",
+        "                raise\n",
+        REFUSED,
+    ),
+    Breakage(
+        "tables of a block are not looked at when it is read",
+        "hudi_assets/components/hudi_tables.py",
+        "        if not are_shown():\n            self.components()\n        return self\n",
+        "        return self\n",
+        MANY,
+    ),
+    Breakage(
+        "what is wrong with a table is reported at each tick",
+        "hudi_assets/components/refused.py",
+        "last is None or last.passed or last.description != one.why",
+        "True",
+        REFUSED,
     ),
 )

@@ -1,0 +1,107 @@
+"""A wrong table in a block of many: the others go on where a service asks for it. Elsewhere the load fails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from dagster import AssetCheckEvaluation, AssetKey, DagsterInstance, build_sensor_context
+
+from hudi_assets.components.refused import VARIABLE
+from tests.dagster.test_many_ticks import serving
+from tests.defs_project import DefsProject
+
+BLOCK = """type: hudi_assets.components.HudiTablesComponent
+
+attributes:
+  name: shop
+  defaults: {external: true, data_latency: 1m}
+  tables:
+    - {name: orders, path: /data/orders}
+    - {name: payments, path: /data/payments, compact_every: soon}
+    - {name: orders, path: /data/others}
+    - {name: no-name, path: /data/no}
+    - {name: returns, path: /data/returns, compact_evry: 1h}
+    - {name: sources, path: /data/sources, external: false, source: {type: not.there}}
+    - {name: bills, path: /data/bills}
+"""
+
+
+def project(folder: Path, text: str = BLOCK) -> DefsProject:
+    made = DefsProject(folder / "project").made()
+    (made.defs / "shop").mkdir()
+    (made.defs / "shop/defs.yaml").write_text(text)
+    return made
+
+
+def test_the_others_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real code server."""
+    monkeypatch.setenv(VARIABLE, "show")
+    monkeypatch.setenv("MANY_WRONG", '{"t1": {"compact_every": "soon"}}')
+    with serving(tmp_path, monkeypatch) as served:
+        assert "2 of 2 tables were looked at." in served.tick().skip_message
+        (repository,) = served.location.get_repositories().values()
+
+        def told() -> list[AssetCheckEvaluation]:
+            asked = served.location.get_sensor_execution_data(
+                served.instance, repository.handle, "many_refused", None, None, None, None, 1.0
+            )
+            assert asked.skip_message == "Not looked at, because their blocks are wrong: t1."
+            for event in asked.asset_events:
+                served.instance.report_runless_asset_event(event)
+            return list(asked.asset_events)
+
+        (failed,) = told()
+        assert (failed.asset_key, failed.passed) == (AssetKey(["t1", "freshness"]), False)
+        assert "t1: compact_every" in str(failed.description)
+        assert "'soon' is not a duration" in str(failed.description)
+        assert not told()  # once
+
+
+def test_each_wrong_table_is_shown_with_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "show")
+    definitions = project(tmp_path).load()
+    keys = {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
+    assert {"orders/ro_snapshot", "bills/ro_snapshot"} <= keys
+    assert not keys & {"payments/ro_snapshot", "returns/ro_snapshot"}
+    sensor = definitions.resolve_sensor_def("shop_refused")
+    with DagsterInstance.ephemeral() as instance:
+        found = sensor.evaluate_tick(build_sensor_context(instance=instance))
+    told = {event.asset_key.path[0]: str(event.description) for event in found.asset_events}
+    assert sorted(told) == ["payments", "returns", "shop_table_3", "shop_table_4", "sources"]
+    assert all("project" in words and "shop" in words for words in told.values())
+    for name, words in {
+        "payments": "compact_every",
+        "returns": "compact_evry",
+        "shop_table_3": "orders comes twice",
+        "shop_table_4": "no-name",
+        "sources": "source.type",
+    }.items():
+        assert words in told[name]
+
+
+@pytest.mark.parametrize("said", [None, "fail"])
+def test_elsewhere_a_wrong_table_fails_the_load(
+    said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if said is not None:
+        monkeypatch.setenv(VARIABLE, said)
+    with pytest.raises(Exception, match="shop") as error:
+        project(tmp_path).load()
+    assert re.search(r"payments: compact_every .*soon", str(error.value.__cause__))
+
+
+def test_tables_that_are_all_wrong_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "show")
+    text = BLOCK.replace("/data/orders}", "/data/orders, owners: 1}").replace("/data/bills", "/data/bills, x: 1")
+    text = text.replace("    - {name: orders, path: /data/others}\n", "")
+    definitions = project(tmp_path, text).load()
+    assert [one.name for one in definitions.sensors or []] == ["shop_refused"]
+
+
+def test_the_variable_is_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "shwo")
+    with pytest.raises(Exception, match="shop") as error:
+        project(tmp_path).load()
+    assert "say show, or fail" in str(error.value.__cause__)
