@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hudi_assets.catalog.publishing import Form
 from hudi_assets.engine import Conflict, InvalidInput, NoPlan
+from hudi_assets.engine.model import Action
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.instants import WRITES
 from scripts.hudi_client import Hudi, HudiError
@@ -177,6 +178,15 @@ class Life(World):
         self.call("run_clean", "clean_policy=>'KEEP_LATEST_FILE_VERSIONS', file_versions_retained=>1")
 
     def hudi_rolls_back(self) -> None:
+        """Not what a plan or a clean came after: Hudi asks nothing, and then some rows are gone for every reader
+        (`test_hudis_rollback_of_what_was_cleaned`). A delta commit takes log files alone, where keys have buckets."""
+        state, newest = self.table.state(), self.newest
+        deltas = {one.timestamp for one in state.timeline.completed(Action.DELTA_COMMIT)}
+        later = [one.timestamp for one in state.timeline.completed(Action.CLEAN)] if newest not in deltas else []
+        if newest not in deltas or self.shape.index != "BUCKET":
+            later += [plan.instant for plan in state.pending_plans]
+        if any(instant > newest for instant in later):
+            raise InvalidInput("A plan or a clean came after the newest write.")
         self.call("rollback_to_instant", f"instant_time=>'{self.newest}'")
 
     def hudi_clusters(self) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine import CleanResult, HudiTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import Action, Plan
 from scripts.hudi_client import RELEASES, Hudi, HudiError
 from scripts.hudi_rows import Rows
@@ -93,6 +93,23 @@ def test_our_rollback(release: str, path: Path, readers: Readers) -> None:
         shown = call(readers.hudi[release], table, "show_rollbacks")
         assert [(row["instant"], row["rollback_instant"]) for row in shown] == [(timeline[-1][0], newest)]
     goes_on(readers, table, release, before, "rolled back")
+
+
+def test_hudis_rollback_of_what_was_cleaned(path: Path, readers: Readers) -> None:
+    """Hudi asks nothing. The slices that the compaction read are gone: its readers miss their rows, ours say so."""
+    hudi = readers.hudi["0.15.0"]
+    table = with_history(path, readers.spark)
+    before = readers.agree(table, "before")["snapshot"]
+    compaction = planned(table, 1000).instant
+    table.execute_compaction(readers.spark, compaction)
+    assert isinstance(table.clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1), CleanResult)
+    assert readers.agree(table, "cleaned")["snapshot"] == before
+    with pytest.raises(InvalidInput, match="clean"):
+        table.rollback(compaction)
+    call(hudi, table, "rollback_to_instant", instant_time=compaction)
+    assert len(hudi.read(table.path)) < len(before)
+    with pytest.raises(CorruptTable, match="it is gone"):
+        HudiTable.open(table.path, settings=STATED).snapshot_tasks()
 
 
 @pytest.mark.parametrize("release", EACH)

@@ -210,8 +210,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "looks that took too long together are made together again",
         "hudi_assets/dagster/round.py",
-        " (started >= tick.began + seconds or late):",
-        " started >= tick.began + seconds:",
+        " (started >= tick.began + limits.seconds or late):",
+        " started >= tick.began + limits.seconds:",
         LOST_TICKS,
     ),
     Breakage(

@@ -190,8 +190,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "each table of many is a resource of its own",
         "hudi_assets/components/hudi_tables.py",
-        "one.parts(context, key)",
-        "one.parts(context)",
+        "names).parts(context, key)",
+        "names).parts(context)",
         MANY,
     ),
     Breakage(
