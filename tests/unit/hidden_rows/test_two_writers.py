@@ -58,6 +58,32 @@ def test_what_the_newest_base_file_was_made_of_is_not_hidden(growing: GrowingTab
     assert (one.delta_commit.timestamp, one.behind.timestamp) == (lost, last)
 
 
+@pytest.mark.parametrize("bootstrap", ["00000000000001", "00000000000002"])
+def test_bootstrapped_groups_and_commits_of_no_file_hide_nothing(growing: GrowingTable, bootstrap: str) -> None:
+    """The first write into a bootstrapped group is made of the bootstrap. Hudi's write stats may name no file."""
+    first = growing.put(1, 1_000)
+    body = growing.body(first)
+    (stat,) = body.stats
+    growing.completed(first).unlink()
+    growing.writes(first, Action.DELTA_COMMIT, replace(body, stats=(stat._replace(prev_commit=bootstrap),)))
+    second = growing.put(2, 2_000)
+    of_none = stat._replace(path="", prev_commit=first)
+    growing.writes(moved(second, 1), Action.DELTA_COMMIT, replace(body, stats=()))
+    growing.writes(moved(second, 2), Action.DELTA_COMMIT, replace(body, stats=(of_none,)))
+    growing.clock.ms += 1_000
+    growing.put(3, 3_000)
+    assert set(growing.rows()) == {1, 2, 3}
+    assert found(growing) == set()
+
+
+@pytest.mark.parametrize(("operation", "hides"), [("CLUSTER", True), ("DELETE_PARTITION", False)])
+def test_overwritten_rows_are_not_missed(growing: GrowingTable, beside: list[str], operation: str, hides: bool) -> None:
+    ((partition, file_id),) = growing.open().state().view.groups
+    body = CommitMetadata(operation, (), replaced={partition: [file_id]})
+    growing.writes(moved(beside[2], 1_000), Action.REPLACE_COMMIT, body)
+    assert found(growing) == ({beside[1]} if hides else set())
+
+
 def test_where_the_newest_base_file_is_not_told_of_nothing_is_said(growing: GrowingTable, beside: list[str]) -> None:
     """By its own, the newest may have been made of either."""
     newest = growing.put(4, 4_000)
