@@ -1,5 +1,5 @@
 # make        the environment, into .venv
-# make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14)
+# make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14 WAREHOUSE=s3://bucket/folder)
 # make test   the tests, two at a time   (WORKERS=2)
 # make test-quick, test-thorough    a slice without Spark, of a minute or so; what `make test` leaves out
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
@@ -7,6 +7,7 @@
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
+# make test-stores-spark    tables in buckets through Spark, and beside Apache Hudi; fetches 1 GB once
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -14,6 +15,7 @@
 DAYS ?= 14
 PORT ?= 3000
 ARGS ?=
+WAREHOUSE ?=
 ROWS ?= 2000000
 RUNS ?= 3
 WORK ?= trips
@@ -37,19 +39,25 @@ SETUP := scripts/setup
 # Of what is random: a number that can be given again.
 NUMBER := $(if $(filter random,$(SEED)),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '),$(SEED))
 
+# The demo's table elsewhere; in a bucket its Spark has hadoop-aws.
+ifneq ($(strip $(WAREHOUSE)),)
+export HUDI_ASSETS_WAREHOUSE := $(patsubst %/,%,$(WAREHOUSE))
+endif
+AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
+
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
 
 run: setup
-	@$(ENV) python -m hudi_assets.demo --days $(DAYS) $(ARGS)
+	@$(ENV) $(AT_STORE) python -m hudi_assets.demo --days $(DAYS) $(ARGS)
 
 ui: setup
 	@$(ENV) python -m hudi_assets.demo.ui $(PORT)
 	@echo "Dagster's UI: http://127.0.0.1:$(PORT)   (Ctrl-C ends it)"
-	@$(ENV) dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+	@$(ENV) $(AT_STORE) dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 # spark-sql on the catalog in which the views stand. ARGS='-e "SHOW TBLPROPERTIES flights_ro"' for one statement.
 sql: setup
@@ -156,6 +164,13 @@ test-stores: setup
 	@$(ENV) python -m pytest -m "not thorough" $(IN_WORKERS) tests/stores $(ARGS)
 # A crash before each operation, and random lives: of tables in buckets that are folders.
 	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_BUCKETS)
+
+# All queries through Spark by Hadoop's S3A, and Apache Hudi 1.2.0 in turn with us, on a real MinIO.
+test-stores-spark: setup
+	@scripts/stores-setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) scripts/hadoop-aws-setup
+	@$(ENV) python -m pytest -m "" tests/stores/test_queries_by_spark.py tests/stores/test_beside_hudi.py $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

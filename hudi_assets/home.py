@@ -22,5 +22,10 @@ def home() -> Path:
     return Path(moved).expanduser().absolute() if moved else project_root() / ".hudi-assets"
 
 
+def warehouse() -> str:
+    """Where the demo's table is: a folder or a bucket's. HUDI_ASSETS_WAREHOUSE moves it, out of the home directory."""
+    return os.environ.get("HUDI_ASSETS_WAREHOUSE", "").rstrip("/") or str(home() / "warehouse")
+
+
 def dagster_home() -> Path:
     return home() / "dagster"

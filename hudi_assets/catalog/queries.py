@@ -33,13 +33,17 @@ def read_optimized_query(schema: pa.Schema, files: Sequence[str], columns: Mappi
         empty = (f"CAST(NULL AS {_declared(field.type)}) AS {_quoted(field.name)}" for field in schema)
         return f"SELECT {', '.join(empty)} WHERE false"
     paths = sorted(file.removeprefix("file://") for file in files)
-    plain = [path for path in paths if not _SPECIAL.search(path)]
+    plain = [path for path in paths if not _is_special(path)]
     patterns = ([_alternatives(plain)] if plain else []) + [
-        _GLOB.sub(r"\\\1", path) for path in paths if _SPECIAL.search(path)
+        _GLOB.sub(r"\\\1", path) for path in paths if _is_special(path)
     ]
     select = "SELECT " + ", ".join(_selected(field.name, columns or {}) for field in schema)
     quoted = (pattern.replace("`", "``") for pattern in patterns)
     return " UNION ALL ".join(f"{select} FROM parquet.`{pattern}`" for pattern in quoted)
+
+
+def _is_special(path: str) -> bool:
+    return _SPECIAL.search(path.removeprefix("s3a://")) is not None
 
 
 def escaped(text: str) -> str:

@@ -6,10 +6,13 @@ import os
 import re
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_S3 = re.compile(r"s3[an]?://")
 
 
 def is_same_location(one: str, other: str) -> bool:
-    """Are these the same local folder? A location may have `file:` before it, a slash after it, or links in it.
+    """Are these the same folder? A location may have `file:` before it, a slash after it, or links in it.
+
+    A bucket's is the same by `s3://` and by `s3a://`, as Hadoop names it.
 
     Also of folders that are not there: what somebody else's entry names is never taken for ours.
     """
@@ -19,10 +22,12 @@ def is_same_location(one: str, other: str) -> bool:
 def is_same_folder(published: str, path: str) -> bool | None:
     """Whether two paths lead to the same folder here: a link and a mount are other words for one.
 
-    None where the published one is not here: another machine may have the table there.
+    None where the published one is not here: another machine may have the table there. A bucket is the same everywhere.
     """
     if published == path:
         return True
+    if _S3.match(published) or _S3.match(path):
+        return _folder(published) == _folder(path)
     try:
         return os.path.samefile(published, path)
     except OSError:
@@ -31,6 +36,8 @@ def is_same_folder(published: str, path: str) -> bool | None:
 
 def _folder(location: str) -> str:
     """As Hadoop writes a path: nothing in it is escaped. Another scheme than `file` stays, so it is never local."""
+    if _S3.match(location):
+        return _S3.sub("s3://", location, count=1).rstrip("/")
     if _SCHEME.match(location) and not location.startswith("file:"):
         return location
     return os.path.realpath("/" + location.removeprefix("file:").lstrip("/"))

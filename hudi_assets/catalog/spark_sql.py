@@ -21,6 +21,7 @@ from hudi_assets.catalog.publishing import (
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.engine import InvalidInput
+from hudi_assets.engine.spark.stores import check_reads_by_itself
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dict[str, str]:
     """Replace the views, and return their properties. Without Spark 4 there is no snapshot view by name.
 
-    Raises `InvalidInput` where a name is taken by something else.
+    Raises `InvalidInput` where a name is taken by something else; `EnvironmentProblem` where this Spark cannot read the
+    files that a view names.
     """
     with_snapshot = int(spark.version.split(".")[0]) >= 4
     if names.form is Form.VIEWS:
+        check_reads_by_itself(spark, table.path)  # else making the view fails, by a class that is not found
         _refuse_others_view(spark, names, names.ro, table.path)
         if with_snapshot:
             _refuse_others_view(spark, names, names.rt, table.path)

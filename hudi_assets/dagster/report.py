@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 
 from hudi_assets.engine import AUTO, duration, iso
@@ -129,12 +128,11 @@ def plan_metadata(hudi: HudiTable, plan: Plan, data_latency: str | None = None) 
 def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -> Metadata:
     """A completed compaction."""
     stats = hudi.stats()
-    files = hudi.read_optimized_files()
     title = f"{hudi.config.name}: compaction {result.instant}"
     return {
         "picture": picture_metadata(hudi.log_bars(plan), plan.claims, title),
         **stats_metadata(stats, hudi.now_ms()),
-        "dagster/row_count": count_rows(files),
+        "dagster/row_count": hudi.read_optimized_rows(),
         **schema_metadata(hudi),
         "instant": result.instant,
         **_threshold_metadata(plan),
@@ -235,11 +233,6 @@ def freshness_metadata(hudi: HudiTable, promise: Freshness, properties: Mapping[
         **latency_metadata(hudi),
         "published_properties": MetadataValue.md(f"| property | value |\n|---|---|\n{rows}"),
     }
-
-
-def count_rows(files: Sequence[str]) -> int:
-    """Rows of the read-optimized view, from the Parquet footers."""
-    return sum(pq.read_metadata(file.removeprefix("file://")).num_rows for file in files)
 
 
 def planned_operations(operations: Sequence[Operation]) -> Any:

@@ -13,7 +13,6 @@ import argparse
 import importlib.util
 import json
 import os
-import shutil
 import sys
 import time
 import warnings
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dagster import AssetKey, BetaWarning, DagsterRun, DagsterRunStatus
@@ -33,8 +33,8 @@ from hudi_assets.demo.driver import Driver, Tick
 from hudi_assets.demo.flights import Batch, FlightStream
 from hudi_assets.demo.flights.replayed import store_window, stored_window, window_hours
 from hudi_assets.demo.shown import Summary, minute, progress_bar, show
-from hudi_assets.engine import HudiTable, duration, iso, problem_of
-from hudi_assets.home import dagster_home, home, project_root
+from hudi_assets.engine import HudiTable, duration, iso, open_storage, problem_of
+from hudi_assets.home import dagster_home, home, project_root, warehouse
 from hudi_assets.resources.catalog import Catalog
 from hudi_assets.resources.spark import SparkResource
 
@@ -103,7 +103,8 @@ class Replay:
         entry = {name: compacted[name] for name in _RESULTS}
         entry |= {"freshness": promised["freshness"], "why": run.tags.get("hudi_assets/reason")}
         if self.oracle is not None:
-            outcome = self.oracle(open_table().read_optimized_files(), told, batch.end_ms)
+            with local_base_files(open_table()) as files:
+                outcome = self.oracle(files, told, batch.end_ms)
             entry["violations"] = len(outcome.violations)
             self.summary.violations = (self.summary.violations or 0) + len(outcome.violations)
         self.summary.compactions.append(entry)
@@ -142,23 +143,39 @@ class Replay:
             raise DemoFailed(f"{what}, the {self._failures}. failure in a row. `make ui` shows the runs' logs.")
 
 
-def table_path() -> Path:
-    return home() / "warehouse" / "flights"
+def table_path() -> str:
+    return f"{warehouse()}/flights"
 
 
 def open_table() -> HudiTable:
-    return HudiTable.open(str(table_path()))
+    return HudiTable.open(table_path())
+
+
+@contextmanager
+def local_base_files(table: HudiTable) -> Iterator[list[str]]:
+    """The read-optimized view's files, for who reads this machine's files alone: those of a bucket as copies."""
+    if "://" not in table.path:
+        yield table.read_optimized_files()
+        return
+    with TemporaryDirectory() as folder:
+        copies = []
+        for number, file in enumerate(table.read_optimized_files()):
+            name = file.partition("://")[2].removeprefix(table.path.partition("://")[2] + "/")
+            copies.append(str(Path(folder, f"{number}.parquet")))
+            Path(copies[-1]).write_bytes(table.storage.read(name))
+        yield copies
 
 
 def committed() -> set[str]:
     """The ids of the batches that the table holds."""
-    return set(open_table().committed_batches()) if (table_path() / ".hoodie").is_dir() else set()
+    there = open_storage(table_path()).is_directory(".hoodie")
+    return set(open_table().committed_batches()) if there else set()
 
 
 def start_over(driver: Driver, spark: SparkSession) -> None:
     """Remove the table, its views, and what the instance knows of its assets. Runs and ticks stay."""
     Catalog().remove(spark, ro="flights_ro", rt="flights_rt")
-    shutil.rmtree(table_path(), ignore_errors=True)
+    open_storage(table_path()).delete_tree("")
     driver.instance.wipe_assets([MOR_TABLE, PLAN, RO_SNAPSHOT, FRESHNESS, HOUSEKEEPING])
 
 

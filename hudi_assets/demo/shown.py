@@ -62,7 +62,7 @@ def minute(time: str | None) -> str:
     return "none" if time is None else time[:16].replace("T", " ")
 
 
-def show(summary: Summary, console: Console, table: Path, details: Path) -> None:
+def show(summary: Summary, console: Console, table: str, details: Path) -> None:
     """What a replay did: its compactions, both views, the late rows, the checks, and where to look next."""
     console.print(_compaction_table(summary))
     console.print(_view_table(summary))

@@ -13,6 +13,7 @@ from dagster_pyspark import LazyPySparkResource
 from hudi_assets.catalog.metastore import Metastore
 from hudi_assets.catalog.places import named_metastore
 from hudi_assets.engine import session_settings
+from hudi_assets.engine.spark.stores import tell_of_store
 from hudi_assets.home import home, project_root
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
@@ -56,6 +57,7 @@ class SparkResource(LazyPySparkResource):
             self.spark_config["spark.hadoop.hive.metastore.uris"] = uri or metastore.acquire(os.getpid())
             self.spark_config.setdefault("spark.sql.warehouse.dir", str(metastore.warehouse))
         super()._init_session()
+        tell_of_store(self._spark_session)
 
     def _add_hudi(self) -> None:
         """Add the settings that Apache Hudi's bundle needs, where the environment names one."""

@@ -28,6 +28,12 @@ def minio_program() -> Path | None:
     return named if os.access(named, os.X_OK) else None
 
 
+def hadoop_aws(version: str) -> list[Path]:
+    """The jars that scripts/hadoop-aws-setup has fetched for a Hadoop of this version; none where it was not run."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return sorted((cache / "hudi-assets" / "jars" / f"hadoop-aws-{version}").glob("*.jar"))
+
+
 @dataclass(frozen=True)
 class Minio:
     """A server that answers: where, and the credentials that it takes, which nobody else has."""
@@ -56,6 +62,16 @@ class Minio:
             "region": "us-east-1",
             "access_key_id": self.access_key_id,
             "secret_access_key": self.secret_access_key,
+        }
+
+    @property
+    def spark_settings(self) -> dict[str, str]:
+        """For a Spark with hadoop-aws. The credentials are the environment's."""
+        return {
+            "spark.hadoop.fs.s3a.endpoint": self.endpoint,
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         }
 
     def arrow(self) -> fs.S3FileSystem:

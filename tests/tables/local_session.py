@@ -127,6 +127,11 @@ def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
+def reads_by_itself(session: LocalSession, uri: str) -> bool:
+    """A local table's files, as `parquet_frame` does."""
+    return "://" not in uri
+
+
 def parallelism(session: LocalSession) -> int:
     return session.partitions
 
@@ -146,6 +151,7 @@ _REPLACED = (
     frame_from_tasks,
     parallelism,
     parquet_frame,
+    reads_by_itself,
     write_token,
 )
 

@@ -22,6 +22,7 @@ from hudi_assets.engine.queries.query import (
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.interface import FrameT, Session
+from hudi_assets.engine.storage import each
 
 
 class Reads(OpenedTable):
@@ -121,5 +122,16 @@ class Reads(OpenedTable):
         return base_file_groups(self.state())
 
     def read_optimized_files(self) -> list[str]:
-        """Absolute paths of the current base files."""
-        return [self._table.storage.uri(base.path) for base in self.state().view.base_files]
+        """The current base files by their absolute paths, or in a bucket by the names that Spark knows them by."""
+        storage = self._table.storage
+        return [spark_session.spark_name(storage.uri(base.path)) for base in self.state().view.base_files]
+
+    def read_optimized_rows(self) -> int:
+        """How many rows the read-optimized view has, from the base files' footers."""
+        tasks = read_optimized_tasks(self._readable())
+        return sum(each(self._table.storage, _rows_of_base, tasks))
+
+
+def _rows_of_base(task: ReadTask) -> int:
+    assert task.slice.base_file is not None
+    return task.reader.base_footer(task.slice.base_file).num_rows

@@ -40,7 +40,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
         event_time_field: str | None = None,
         partition_fields: Sequence[str] = (),
         buckets: int = 4,
-        table_version: int = 6,
+        table_version: int | None = None,
         storage_options: Mapping[str, str] | None = None,
         name: str | None = None,
         event_time_unit: str | None = None,
@@ -62,8 +62,9 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             event_time_field: The column of event times. Default: the ordering field.
             partition_fields: The columns whose values name the partitions, in order. Default: no partitions.
             buckets: The number of file groups in each partition.
-            table_version: 6, 8 or 9: Hudi's `hoodie.table.version`.
-            storage_options: Of a bucket, where no table can be made yet. Local paths take none.
+            table_version: 6, 8 or 9: Hudi's `hoodie.table.version`. Default: 6, and 9 in a bucket, where version 6
+                cannot be changed.
+            storage_options: For a bucket: see `open_storage`. Local paths take none.
             name: The table's name. Default: the last part of the path.
             event_time_unit: How a column of integers counts: "s", "ms" or "us". The table states it. Default: "ms",
                 and "s" for a column of 32 bits.
@@ -84,7 +85,8 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             InvalidInput: Something asked for is not possible, or a table is there already. Nothing was written.
         """
         storage = open_storage(path, storage_options)
-        layout = layout_of(table_version, storage.base)
+        version = table_version or (6 if storage.capabilities.links else 9)
+        layout = layout_of(version, storage.base)
         asked = NewTable(
             schema=schema,
             record_key=record_key,

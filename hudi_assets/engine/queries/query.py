@@ -146,9 +146,12 @@ def read_optimized_tasks(state: TableState, columns: Columns = None) -> list[Rea
 
 
 def read_optimized_frame(session: Session[FrameT], state: TableState, columns: Columns = None) -> FrameT:
-    """Spark's own Parquet reader on the newest base file of each group; ours where a column's type is newer."""
+    """Spark's own Parquet reader on the newest base file of each group.
+
+    Ours where a column's type is newer, or where Spark cannot read files of the table's store.
+    """
     tasks = read_optimized_tasks(state, columns)
-    if not have_table_types(state):
+    if not spark.reads_by_itself(session, state.storage.base) or not have_table_types(state):
         return _frame(session, state, tasks, columns)
     slices = [task.slice for task in tasks]
     schema = slice_reader(state, columns).shown
@@ -159,7 +162,8 @@ def _listed(state: TableState, slices: Sequence[SliceTask]) -> list[spark.Listed
     wanted = {one.base_file for one in slices}
     files = {file.path: file for files in state.listing.values() for file in files if file.path in wanted}
     listed = [files[one.base_file] for one in slices if one.base_file]
-    return [spark.ListedFile(state.storage.uri(file.path), file.size, file.modified_ms) for file in listed]
+    uris = [spark.spark_name(state.storage.uri(file.path)) for file in listed]
+    return [spark.ListedFile(uri, file.size, file.modified_ms) for uri, file in zip(uris, listed, strict=True)]
 
 
 # ------------------------------------------------------------------------------- time travel

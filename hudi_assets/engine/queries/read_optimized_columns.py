@@ -40,7 +40,7 @@ def base_file_groups(state: TableState) -> list[tuple[list[str], dict[str, str]]
     for base in state.view.base_files:
         written = _written_schema(state, base)
         files, _ = groups.setdefault(str(written.remove_metadata()), ([], written))
-        files.append(state.storage.uri(base.path))
+        files.append(spark.spark_name(state.storage.uri(base.path)))
     return [(files, _columns(written, state.schema)) for files, written in groups.values()]
 
 

@@ -24,6 +24,8 @@ from hudi_assets.engine.spark.capabilities import capabilities, check_classic
 from hudi_assets.engine.spark.interface import Frame, FrameT, Session, as_made_by, data_of, spark_of
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
+from hudi_assets.engine.spark.stores import spark_name as spark_name
+from hudi_assets.engine.spark.stores import why_not_by_itself
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -215,6 +217,11 @@ def parquet_frame(session: Session[FrameT], files: Sequence[ListedFile], schema:
     `places`: of each file. Paths are names, not patterns (a value may hold brackets).
     """
     return as_made_by(session, _parquet_frame(spark_of(session), files, spark_schema(schema), places))
+
+
+def reads_by_itself(session: Session[Frame], uri: str) -> bool:
+    """True where Spark can read a table's base files without the engine's tasks."""
+    return why_not_by_itself(spark_of(session), uri) is None
 
 
 def _parquet_frame(spark: Any, files: Sequence[ListedFile], target: StructType, places: Places) -> DataFrame:

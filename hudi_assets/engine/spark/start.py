@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError
 from hudi_assets.engine.spark.errors import java_cause
 from hudi_assets.engine.spark.java_runtime import check_java, check_pyspark
+from hudi_assets.engine.spark.stores import tell_of_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +68,9 @@ def local_session(
     builder = SparkSession.Builder().appName(app_name).master(master)
     for key, value in {**_DEFAULTS, **more}.items():
         builder = builder.config(key, value)
-    return _quietly(builder.getOrCreate) if quiet else builder.getOrCreate()
+    session = _quietly(builder.getOrCreate) if quiet else builder.getOrCreate()
+    tell_of_store(session)
+    return session
 
 
 def _quietly(start: Callable[[], SparkSession]) -> SparkSession:

@@ -1,0 +1,127 @@
+"""Files on a store as Spark has them: by Hadoop's name, and by Hadoop's own S3A where Spark reads Parquet itself.
+
+The engine's tasks read by the engine's storage, on workers too, and need none of this. Spark's Parquet reader, and so
+the read-optimized view in a catalog, needs hadoop-aws on Spark's class path.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from hudi_assets.engine.errors import EnvironmentProblem
+from hudi_assets.engine.spark.capabilities import is_connect
+
+log = logging.getLogger(__name__)
+_S3A: Final = "s3a://"
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_PROVIDER: Final = "fs.s3a.aws.credentials.provider"
+_STATED: Final = (
+    "fs.s3a.endpoint",
+    "fs.s3a.endpoint.region",
+    "fs.s3a.path.style.access",
+    "fs.s3a.access.key",
+    "fs.s3a.secret.key",
+    "fs.s3a.session.token",
+    _PROVIDER,
+)
+_MISSING: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # Spark context → what it lacks for s3a://
+
+
+def spark_name(uri: str) -> str:
+    """The name under which Spark knows a file: to Hadoop a bucket is `s3a://`, and it has no `s3://`."""
+    return _S3A + uri.removeprefix("s3://") if uri.startswith("s3://") else uri
+
+
+def check_reads_by_itself(session: Any, uri: str) -> None:
+    """Raise `EnvironmentProblem`, with the line to add, where Spark cannot read a file without the engine."""
+    lacking = why_not_by_itself(session, uri)
+    if lacking is not None:
+        raise EnvironmentProblem(
+            "This Spark has no file system for s3a://.", where=uri, hint=f"Start it with {lacking}."
+        )
+
+
+def why_not_by_itself(session: Any, uri: str) -> str | None:
+    """The setting that Spark lacks to read a file without the engine; None where nothing is missing.
+
+    It is said once for each session, at WARNING. Behind Spark Connect nobody can tell.
+    """
+    if not spark_name(uri).startswith(_S3A) or is_connect(session):
+        return None
+    context = session.sparkContext
+    if context not in _MISSING:
+        _MISSING[context] = _missing_package(context)
+        if _MISSING[context] is not None:
+            log.warning(
+                "This Spark has no file system for s3a://: base files are read by the engine's tasks, which is slower, "
+                "and no view in a catalog can be read. Start it with %s.",
+                _MISSING[context],
+            )
+    return _MISSING[context]
+
+
+def _missing_package(context: Any) -> str | None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    hadoop = context._jvm.org.apache.hadoop
+    try:
+        hadoop.fs.FileSystem.getFileSystemClass("s3a", context._jsc.hadoopConfiguration())
+        return None
+    except (Py4JError, PySparkException):
+        version = hadoop.util.VersionInfo.getVersion()
+        return f"spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}"
+
+
+def tell_of_store(session: Any, environment: Mapping[str, str] = os.environ) -> None:
+    """Let a session that the engine has started look for S3 where the environment says, as the engine's storage does.
+
+    Endpoint, region, and the order in which AWS's own library looks for credentials. None of it is a secret. A session
+    in which somebody has said any of it, by Spark's settings or Hadoop's files, is left alone.
+    """
+    if is_connect(session):
+        return
+    context = session.sparkContext
+    configuration = context._jsc.hadoopConfiguration()
+    if any(_is_stated(configuration, name) for name in _STATED):
+        return
+    version = str(context._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    for name, value in s3a_settings(environment, version).items():
+        configuration.set(name, value)
+
+
+def _is_stated(configuration: Any, name: str) -> bool:
+    """True where it comes from elsewhere than from Hadoop's own defaults."""
+    sources = configuration.getPropertySources(name)
+    return sources is not None and list(sources)[-1] != "core-default.xml"
+
+
+def s3a_settings(environment: Mapping[str, str], hadoop: str) -> dict[str, str]:
+    """What S3A of a version of Hadoop's is told for an environment. Nothing where that says nothing of AWS."""
+    endpoint = next(filter(None, map(environment.get, _ENDPOINTS)), None)
+    region = next(filter(None, map(environment.get, _REGIONS)), None)
+    settings = {}
+    if endpoint:
+        settings["fs.s3a.endpoint"] = endpoint
+        settings["fs.s3a.path.style.access"] = "true"
+        settings["fs.s3a.connection.ssl.enabled"] = str(not endpoint.startswith("http://")).lower()
+    if region:
+        settings["fs.s3a.endpoint.region"] = region
+    if environment.get("AWS_SKIP_SIGNATURE", "").lower() == "true":
+        settings[_PROVIDER] = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+    elif any(name.startswith("AWS_") for name in environment):
+        settings[_PROVIDER] = _default_chain(hadoop)
+    return settings
+
+
+def _default_chain(hadoop: str) -> str:
+    """AWS's own order: environment, web identity, profile, container, machine. Hadoop 3.4 has its new library."""
+    major, minor = (int(part) for part in hadoop.split(".")[:2])
+    if (major, minor) < (3, 4):
+        return "com.amazonaws.auth.DefaultAWSCredentialsProviderChain"
+    return "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
