@@ -19,7 +19,7 @@ from tests.stores.test_changes import new_path, objects
 
 pytestmark = pytest.mark.timeout(1000)
 ROOT = Path(__file__).parents[2]
-SNAPSHOT = sorted([f"k{i}", (1_000 if i < 3 else 2_000 if i < 6 else 9_000) + i] for i in range(12))
+SNAPSHOT: list[Any] = sorted([f"k{i}", (1_000 if i < 3 else 2_000 if i < 6 else 9_000) + i] for i in range(12))
 
 
 def asked(minio: Minio, path: str, folder: Path, jars: list[Path], *settings: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def shown(**more: object) -> str:
         queries=QUERIES,
         **more,  # type: ignore
     )
-    show(summary, out, Path("/w/flights"), Path("/w/last-run.json"))
+    show(summary, out, "/w/flights", Path("/w/last-run.json"))
     assert isinstance(out.file, io.StringIO)
     text = out.file.getvalue()
     assert max(map(len, text.splitlines())) <= 80

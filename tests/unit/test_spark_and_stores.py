@@ -99,7 +99,7 @@ def test_base_files_that_spark_cannot_read_are_read_by_tasks(
     table = new_table(tmp_path / "t", 9)
     write_batches(table, session)
     table.execute_compaction(session, planned(table).instant)
-    wanted = table.read_optimized(session).toArrow()  # type: ignore[attr-defined]
+    wanted = table.read_optimized(session).toArrow()
 
     def refuse(*_: Any) -> None:
         raise AssertionError("Spark's own reader")
@@ -108,7 +108,7 @@ def test_base_files_that_spark_cannot_read_are_read_by_tasks(
     with pytest.raises(AssertionError):
         table.read_optimized(session)
     monkeypatch.setattr(spark_session, "reads_by_itself", lambda *_: False)
-    found = table.read_optimized(session).toArrow()  # type: ignore[attr-defined]
+    found = table.read_optimized(session).toArrow()
     assert sorted(found["id"].to_pylist()) == sorted(wanted["id"].to_pylist())
 
 

@@ -134,4 +134,5 @@ class Reads(OpenedTable):
 
 def _rows_of_base(task: ReadTask) -> int:
     assert task.slice.base_file is not None
-    return task.reader.base_footer(task.slice.base_file).num_rows
+    rows: int = task.reader.base_footer(task.slice.base_file).num_rows
+    return rows

@@ -136,6 +136,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         PUBLISHING,
     ),
     Breakage(
+        "a bucket's table is another one by its other scheme",
+        "hudi_assets/catalog/same_table.py",
+        '        return _S3.sub("s3://", location, count=1).rstrip("/")\n',
+        "        return location\n",
+        ("tests/unit/test_spark_and_stores.py",),
+    ),
+    Breakage(
+        "nobody knows whether a bucket's table is the published one",
+        "hudi_assets/catalog/same_table.py",
+        "    if _S3.match(published) or _S3.match(path):\n        return _folder(published) == _folder(path)\n",
+        "",
+        ("tests/unit/test_spark_and_stores.py",),
+    ),
+    Breakage(
+        "each file of a bucket is a SELECT of its own in the view",
+        "hudi_assets/catalog/queries.py",
+        '_SPECIAL.search(path.removeprefix("s3a://"))',
+        "_SPECIAL.search(path)",
+        ("tests/unit/test_spark_and_stores.py",),
+    ),
+    Breakage(
         "a table of another data source counts as ours",
         "hudi_assets/catalog/views.py",
         ' or said.get("spark.sql.sources.provider") != "hudi_assets":',

@@ -19,6 +19,13 @@ INGESTION = ("tests/dagster/test_ingestion.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
+        "the rows of a compaction are counted by paths that only a disk has",
+        "hudi_assets/dagster/report.py",
+        "hudi.read_optimized_rows(),",
+        "sum(pq.read_metadata(file).num_rows for file in hudi.read_optimized_files()),",
+        ("tests/unit/test_spark_and_stores.py",),
+    ),
+    Breakage(
         "while a run is at work no look is reported",
         "hudi_assets/dagster/sensors.py",
         "asset_events=[*observed, *checks],",

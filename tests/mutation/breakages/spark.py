@@ -8,9 +8,38 @@ _ENGINE = "hudi_assets/engine"
 FILTERS = ("tests/spark/test_slices.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
+STORES = ("tests/unit/test_spark_and_stores.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "Spark is given names of a bucket's files that Hadoop does not know",
+        f"{_ENGINE}/spark/stores.py",
+        '    return _S3A + uri.removeprefix("s3://") if uri.startswith("s3://") else uri\n',
+        "    return uri\n",
+        STORES,
+    ),
+    Breakage(
+        "a session's own settings of its store are overwritten",
+        f"{_ENGINE}/spark/stores.py",
+        "    if any(_is_stated(configuration, name) for name in _STATED):\n        return\n",
+        "",
+        STORES,
+    ),
+    Breakage(
+        "base files of a bucket are left to a Spark that cannot read them",
+        f"{_ENGINE}/queries/query.py",
+        "    if not spark.reads_by_itself(session, state.storage.base) or not have_table_types(state):\n",
+        "    if not have_table_types(state):\n",
+        STORES,
+    ),
+    Breakage(
+        "a new table in a bucket is of a version that cannot be changed there",
+        f"{_ENGINE}/hudi_table/table.py",
+        "        version = table_version or (6 if storage.capabilities.links else 9)\n",
+        "        version = table_version or 6\n",
+        STORES,
+    ),
     Breakage(
         "a user that the system does not know is not told so",
         f"{_ENGINE}/spark/start.py",
