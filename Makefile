@@ -161,7 +161,7 @@ test-live: setup
 # What every store has to do, on disk and on a real MinIO, with faults between it and us; and tables there.
 test-stores: setup
 	@scripts/stores-setup
-	@$(ENV) python -m pytest -m "not thorough" $(IN_WORKERS) tests/stores $(ARGS)
+	@$(ENV) python -m pytest -m "not thorough and not interop" $(IN_WORKERS) tests/stores $(ARGS)
 # A crash before each operation, and random lives: of tables in buckets that are folders.
 	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_BUCKETS)
 
