@@ -7,7 +7,7 @@
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
-# make test-stores-spark    tables in buckets through Spark, and beside Apache Hudi; fetches 1 GB once
+# make test-stores-spark    tables in buckets through Spark; fetches 690 MB once
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -165,12 +165,11 @@ test-stores: setup
 # A crash before each operation, and random lives: of tables in buckets that are folders.
 	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_BUCKETS)
 
-# All queries through Spark by Hadoop's S3A, and Apache Hudi 1.2.0 in turn with us, on a real MinIO.
+# All queries through Spark of a table on a real MinIO, with hadoop-aws and without.
 test-stores-spark: setup
 	@scripts/stores-setup
-	@$(ENV) scripts/interop-setup
-	@$(ENV) scripts/hadoop-aws-setup
-	@$(ENV) python -m pytest -m "" tests/stores/test_queries_by_spark.py tests/stores/test_beside_hudi.py $(ARGS)
+	@$(ENV) scripts/hadoop-aws-setup 3.5.0
+	@$(ENV) python -m pytest -m "" tests/stores/test_queries_by_spark.py $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup
