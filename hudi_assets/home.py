@@ -23,8 +23,12 @@ def home() -> Path:
 
 
 def warehouse() -> str:
-    """Where the demo's table is: a folder or a bucket's. HUDI_ASSETS_WAREHOUSE moves it, out of the home directory."""
-    return os.environ.get("HUDI_ASSETS_WAREHOUSE", "").rstrip("/") or str(home() / "warehouse")
+    """Where the demo's table is: a folder, in the home directory where it is relative, or a bucket's.
+
+    HUDI_ASSETS_WAREHOUSE moves it.
+    """
+    named = os.environ.get("HUDI_ASSETS_WAREHOUSE", "warehouse").rstrip("/")
+    return named if "://" in named else str(home() / named)
 
 
 def dagster_home() -> Path:

@@ -11,10 +11,12 @@ import pytest
 from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.catalog.same_table import is_same_folder, is_same_location
 from hudi_assets.dagster.report import compaction_metadata
+from hudi_assets.demo.replay import table_path
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark import stores
 from hudi_assets.engine.spark.stores import s3a_settings, spark_name, tell_of_store
+from hudi_assets.resources import TableResource
 from tests.crash.tables import new_table, planned, write_batches
 from tests.stores.folder import FolderBucket
 from tests.tables.local_session import LocalSession
@@ -142,3 +144,12 @@ def test_what_dagster_tells_of_a_compaction_is_read_by_the_tables_storage(
     assert rows == table.read_optimized(session).count() > 0
     monkeypatch.setattr(HudiTable, "read_optimized_files", lambda _: ["s3a://lake/t/a.parquet"])
     assert compaction_metadata(table, plan, result)["dagster/row_count"] == rows
+
+
+def test_the_demos_table_is_where_its_block_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
+    for named in (None, "elsewhere", "/lake", "s3://lake/demo"):
+        if named is not None:
+            monkeypatch.setenv("HUDI_ASSETS_WAREHOUSE", named)
+        resource = TableResource(name="flights", path=f"{named or 'warehouse'}/flights")
+        assert table_path() == resource.location
