@@ -20,8 +20,7 @@ from hudi_assets.catalog.publishing import (
 )
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
-from hudi_assets.engine import InvalidInput
-from hudi_assets.engine.spark.stores import check_reads_by_itself
+from hudi_assets.engine import InvalidInput, check_reads_by_itself
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -68,6 +68,7 @@ from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
+from hudi_assets.engine.spark.stores import check_reads_by_itself, tell_of_store
 from hudi_assets.engine.storage import Storage, open_storage
 from hudi_assets.engine.table.files.published import NAMES_FILES, NOTED_DIGESTS, PUBLISHED_NOTES
 from hudi_assets.engine.table.settings.compaction import TriggerName
@@ -144,6 +145,7 @@ __all__ = [
     "TriggerName",
     "UnsupportedTable",
     "check_own_settings",
+    "check_reads_by_itself",
     "duration",
     "iso",
     "local_session",
@@ -152,6 +154,7 @@ __all__ = [
     "parse_latency",
     "problem_of",
     "session_settings",
+    "tell_of_store",
 ]
 
 # Names that scripts may still have: the module of each, what it is there, and what to use in its place.

@@ -12,8 +12,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from hudi_assets.catalog.metastore import Metastore
 from hudi_assets.catalog.places import named_metastore
-from hudi_assets.engine import session_settings
-from hudi_assets.engine.spark.stores import tell_of_store
+from hudi_assets.engine import session_settings, tell_of_store
 from hudi_assets.home import home, project_root
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.

@@ -38,7 +38,15 @@ def spark_name(uri: str) -> str:
 
 
 def check_reads_by_itself(session: Any, uri: str) -> None:
-    """Raise `EnvironmentProblem`, with the line to add, where Spark cannot read a file without the engine."""
+    """Ask whether Spark can read a table's base files without the engine, as a view in a catalog needs it.
+
+    Args:
+        session: A SparkSession.
+        uri: The table's path.
+
+    Raises:
+        EnvironmentProblem: It cannot. The error has the line to add.
+    """
     lacking = why_not_by_itself(session, uri)
     if lacking is not None:
         raise EnvironmentProblem(
@@ -83,6 +91,10 @@ def tell_of_store(session: Any, environment: Mapping[str, str] = os.environ) -> 
 
     Endpoint, region, and the order in which AWS's own library looks for credentials. None of it is a secret. A session
     in which somebody has said any of it, by Spark's settings or Hadoop's files, is left alone.
+
+    Args:
+        session: A SparkSession.
+        environment: Default: this process's.
     """
     if is_connect(session):
         return
