@@ -1,6 +1,7 @@
 """Very many ticks on a real code server, as the daemon makes them but without a pause: memory has to stand still.
 
-`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3).
+`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3). `MANY_POSTGRES`: the
+URL of a database of PostgreSQL for the instance (SQLite in a folder).
 """
 
 from __future__ import annotations
@@ -93,8 +94,10 @@ def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]
     target = LoadableTargetOrigin(
         executable_path=sys.executable, module_name="tests.dagster.served_many", working_directory=str(ROOT)
     )
+    url = os.environ.get("MANY_POSTGRES")
+    storage: Any = {"storage": {"postgres": {"postgres_url": url}}} if url else None
     with ExitStack() as stack:
-        instance = stack.enter_context(DagsterInstance.local_temp(str(tmp_path / "dagster")))
+        instance = stack.enter_context(DagsterInstance.local_temp(str(tmp_path / "dagster"), overrides=storage))
         server = stack.enter_context(
             GrpcServerProcess(instance.get_ref(), loadable_target_origin=target, startup_timeout=240, wait_on_exit=True)
         )
