@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_assets.cli import init, maintain, metrics, read, report
+from hudi_assets.cli import init, maintain, metrics, read, report, simulate
 from hudi_assets.cli.errors import Interruptible, give_up_output
 from hudi_assets.cli.output import (
     show_error,
@@ -33,6 +33,7 @@ from hudi_assets.cli.publish import (
     published_by,
 )
 from hudi_assets.cli.series import ShownSeries
+from hudi_assets.cli.slo import BytesPerHour, Hours, LateEvery, LeastGap, SloOption, proposal_for, terms_of
 from hudi_assets.cli.table import (
     FAILED,
     NOTHING_TO_DO,
@@ -127,12 +128,27 @@ def plan(
     event_time_unit: EventTimeUnitOption = None,
     writers: WritersOption = None,
     settings: SettingsOption = None,
+    slo: SloOption = None,
+    late_every: LateEvery = None,
+    least_gap: LeastGap = None,
+    bytes_per_hour: BytesPerHour = None,
+    hours: Hours = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and publish the plan; nothing is executed."""
     table = open_table(path, event_time_field, writers, settings=settings, event_time_unit=event_time_unit)
-    found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=dry_run)
+    if slo is not None:
+        terms = terms_of(slo, late_every, least_gap, bytes_per_hour, hours)
+        if threshold is not None:
+            raise InvalidInput("Give a threshold or an SLO, not both.")
+        found = table.plan_compaction(
+            threshold=proposal_for(table, terms, data_latency, as_json, shown=dry_run), dry_run=dry_run
+        )
+        if dry_run and as_json:
+            return
+    else:
+        found = table.plan_compaction(threshold=threshold, data_latency=data_latency, dry_run=dry_run)
     if dry_run:
         _show_dry_run(table, found, "would be planned", as_json)
     elif isinstance(found, NoPlan):
@@ -210,6 +226,7 @@ for _command in (
     read.read,
     metrics.metrics,
     report.report,
+    simulate.simulate,
     maintain.clean,
     maintain.archive,
     maintain.savepoint,

@@ -65,6 +65,11 @@ from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile, TimeColumn
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, EventTimeUnit, duration, iso, parse_latency
 from hudi_assets.engine.queries.query import ReadTask
+from hudi_assets.engine.slo.simulation.comparison import Comparison, compare
+from hudi_assets.engine.slo.simulation.feed import Feed
+from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
+from hudi_assets.engine.slo.simulation.outcome import Outcome
+from hudi_assets.engine.slo.values import SloTerms, StartNow, WaitUntil
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
@@ -89,6 +94,7 @@ from hudi_assets.engine.validate import Finding
 __all__ = [
     "AUTO",
     "DATA_LATENCY",
+    "DISTRIBUTIONS",
     "EVENT_TIME_FIELD",
     "EVENT_TIME_UNIT",
     "EXECUTOR",
@@ -105,11 +111,13 @@ __all__ = [
     "CommitResult",
     "CompactionResult",
     "CompactionSeries",
+    "Comparison",
     "Conflict",
     "CorruptTable",
     "CostPoint",
     "EnvironmentProblem",
     "EventTimeUnit",
+    "Feed",
     "Finding",
     "Frame",
     "Freshness",
@@ -127,6 +135,7 @@ __all__ = [
     "ObservedLatency",
     "Operation",
     "OperationResult",
+    "Outcome",
     "OutdatedView",
     "PastCompaction",
     "PastFreshness",
@@ -137,6 +146,8 @@ __all__ = [
     "RestoreResult",
     "RollbackResult",
     "Session",
+    "SloTerms",
+    "StartNow",
     "Stats",
     "Storage",
     "TableMetrics",
@@ -144,9 +155,12 @@ __all__ = [
     "TimeColumn",
     "TriggerName",
     "UnsupportedTable",
+    "WaitUntil",
     "check_own_settings",
     "check_reads_by_itself",
+    "compare",
     "duration",
+    "feed_of",
     "iso",
     "local_session",
     "no_threshold_reason",

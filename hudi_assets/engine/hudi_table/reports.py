@@ -27,8 +27,12 @@ from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.past.compactions import metrics_of, past_compactions
 from hudi_assets.engine.past.freshness import past_freshness
+from hudi_assets.engine.past.rewriting import feed_of_past, history_of, view_of
 from hudi_assets.engine.profile.profile import profile_of
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
+from hudi_assets.engine.slo.policy import propose
+from hudi_assets.engine.slo.simulation.feed import Feed
+from hudi_assets.engine.slo.values import Clock, SloTerms, StartNow, WaitUntil
 from hudi_assets.engine.table.files.published import view_digest
 from hudi_assets.engine.timeline.instants import instant_ms
 
@@ -106,6 +110,37 @@ class Reports(OpenedTable):
     def lateness(self) -> tuple[tuple[int, int], ...]:
         """How late records came: (ms, records) of each log file that the latest delta commits wrote, at the most."""
         return lateness_of(self.state())
+
+    def propose_compaction(self, terms: SloTerms, *, data_latency: Latency | None = None) -> StartNow | WaitUntil:
+        """Whether a compaction is needed now for a freshness SLO, and up to which threshold; else until when it is not.
+
+        Args:
+            terms: The SLO, and the owner's bounds.
+            data_latency: In place of the table's own.
+
+        Returns:
+            The threshold with its bytes, or until when to wait; both with the reason in words. Beside a pending plan
+            it is to wait: that is executed first.
+
+        Raises:
+            InvalidInput: The table has no data latency, or no event-time column.
+        """
+        state = self._readable()
+        pending = next(iter(state.executable_plans), None)
+        if pending is not None:
+            return WaitUntil(state.now_ms, 0, f"compaction {pending.instant} is planned and comes first")
+        return propose(view_of(state, data_latency), history_of(state), Clock(state.now_ms), terms)
+
+    def past_feed(self, *, data_latency: Latency | None = None) -> Feed:
+        """The delta commits of the active timeline, for a simulation of compaction policies.
+
+        Args:
+            data_latency: In place of the table's own.
+
+        Raises:
+            InvalidInput: No commit says when its records happened, or the table has no data latency.
+        """
+        return feed_of_past(self.state(), data_latency)
 
     def publication(self) -> Publication:
         """What a catalog is told: freshness, columns and the current base files, all of one reading."""

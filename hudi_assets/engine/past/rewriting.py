@@ -1,0 +1,135 @@
+"""A table as the compaction policy sees it, what its past teaches, and its past as a feed for a simulation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.event_time.commit_bound import bounded_summaries
+from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.model import Action
+from hudi_assets.engine.model.units import EventTimeUnit, Latency
+from hudi_assets.engine.past.compactions import completed_ms, past_compactions
+from hudi_assets.engine.slo.simulation.feed import Commit, Feed, NewLog, Place
+from hudi_assets.engine.slo.values import UNKNOWN, Cut, Done, Group, History, Log, View
+from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.settings.config import STATE_A_LATENCY
+from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
+
+_LATEST: Final = 30
+_Written = tuple[int, int, tuple[WriteStat, ...]]
+
+
+def view_of(state: TableState, latency: Latency | None = None) -> View:
+    """The file groups with log files. Log files without rows count for nothing."""
+    known_ms = _latency_of(state, latency)
+    summaries = bounded_summaries(state, latency)
+    committed = {stat.path: at for at, _, stats in _written(state) for stat in stats}
+    groups = []
+    for slice_ in state.view.latest:
+        logs = []
+        for log in slice_.log_files:
+            summary = summaries[log.path]
+            if summary.holds_nothing:
+                continue
+            low = UNKNOWN if summary.counts_from is None else summary.counts_from
+            high = summary.max_event_time
+            # What was written before the active timeline came in time, for all that is known.
+            at = committed.get(log.path) or committed.get(origin_of(state, log)) or low
+            logs.append(Log(at, low, 1 << 62 if high is None else max(low, high), log.size))
+        if logs:
+            base = slice_.base_file.size if slice_.base_file else 0
+            groups.append(Group(slice_.partition, slice_.file_id, base, tuple(logs)))
+    return View(tuple(groups), known_ms, cut_of(state))
+
+
+def history_of(state: TableState) -> History:
+    """By the active timeline. How long publishing takes is not on it."""
+    times = sorted(at for at, _, _ in _written(state))[-_LATEST:]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    done = []
+    for one in past_compactions(state):
+        if one.duration_ms is None:
+            continue
+        read = one.log_bytes if one.bytes_read is None else one.bytes_read
+        begun = one.completed_ms - one.duration_ms
+        if state.config.clock == "commit":  # the table's clock then
+            begun = max((at for at, true, _ in _written(state) if true <= begun), default=0)
+        done.append(Done(begun, one.duration_ms, read + one.bytes_written))
+    return History(tuple(reversed(done[:_LATEST])), round(median(gaps)) if gaps else History().commit_gap_ms)
+
+
+def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
+    """The delta commits of the active timeline whose event times are known.
+
+    How much a log file makes its base file grow is not known: as much as its share of inserts says.
+    """
+    known_ms = _latency_of(state, latency)
+    commits, grown = [], dict[Place, int]()
+    for at, _, stats in _written(state):
+        logs = []
+        for stat in stats:
+            if stat.min_event_time is None or stat.max_event_time is None:
+                continue
+            place = (stat.partition, stat.file_id)
+            written = max(1, stat.num_writes)
+            growth = stat.size * min(stat.num_inserts, written) // written
+            grown[place] = grown.get(place, 0) + growth
+            logs.append(NewLog(place, stat.min_event_time, stat.max_event_time, stat.size, growth))
+        if logs:
+            commits.append(Commit(at, tuple(logs)))
+    if not commits:
+        raise InvalidInput(
+            "No delta commit of the active timeline says when its records happened.",
+            where=state.storage.base,
+            hint="Commits of this project do. Of other writers' tables the past cannot be simulated.",
+        )
+    commits.sort(key=lambda commit: commit.at_ms)
+    bases = {
+        (slice_.partition, slice_.file_id): max(
+            0, slice_.base_file.size - grown.get((slice_.partition, slice_.file_id), 0)
+        )
+        for slice_ in state.view.latest
+        if slice_.base_file
+    }
+    gap = (commits[-1].at_ms - commits[0].at_ms) // max(1, len(commits) - 1)
+    return Feed(state.storage.base, tuple(commits), bases, known_ms, commits[-1].at_ms + gap, cut_of(state))
+
+
+def cut_of(state: TableState) -> Cut:
+    """As the planner selects where nothing deletes."""
+    config = state.config
+    by_event_time = config.ordered_by_event_time and TableTimes(state).column[1] is not EventTimeUnit.ISO
+    ranges = config.merging.mode.compares_base_rows and by_event_time and not state.layout.back_dates_plans
+    return Cut.RANGES if ranges else Cut.PREFIX
+
+
+def _latency_of(state: TableState, given: Latency | None) -> int:
+    found = data_latency_ms(state, given)
+    if found is None:
+        why = no_latency_reason(state, given) or f"the table has no data latency: {STATE_A_LATENCY}"
+        raise InvalidInput(f"The SLO needs a data latency, and {why}.", where=state.storage.base)
+    return found
+
+
+def _written(state: TableState) -> tuple[_Written, ...]:
+    """When each delta commit was completed, by the table's clock and the true one, and the log files that it wrote."""
+    return state.derive(_delta_commits)
+
+
+def _delta_commits(state: TableState) -> tuple[_Written, ...]:
+    tag = TableTimes(state).tag if state.config.event_time_field else None
+    found = []
+    for instant in state.timeline.completed(Action.DELTA_COMMIT):
+        commit = state.commit(instant)
+        true = completed_ms(state, instant)
+        at = commit.clock_time if state.config.clock == "commit" else true
+        if at is not None:
+            own = commit.extra.get(EVENT_TIME) == tag
+            logs = [stat for stat in commit.stats if stat.log_version is not None]
+            found.append((at, true, tuple(s if own else s._replace(min_event_time=None) for s in logs)))
+    return tuple(found)

@@ -1,0 +1,69 @@
+"""How long a compaction of so many bytes takes, by those of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+from hudi_assets.engine.slo.values import Done
+
+# Before anything was learnt: Spark's start, and 50 MB a second. It may take twice that.
+_FIXED_MS: Final = 60_000.0
+_MS_PER_BYTE: Final = 1 / 50_000
+_UNLEARNT: Final = 1.0
+_LATEST: Final = 30
+_ENOUGH: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """A compaction takes `fixed_ms` and `ms_per_byte`; `spread`: how much longer it may take, as a share."""
+
+    fixed_ms: float
+    ms_per_byte: float
+    spread: float
+    samples: int
+
+    @property
+    def fixed_size(self) -> float:
+        """The bytes that could be moved in the time that each compaction takes besides."""
+        return self.fixed_ms / self.ms_per_byte if self.ms_per_byte > 0 else 0.0
+
+    def likely(self, size: int) -> float:
+        return self.fixed_ms + self.ms_per_byte * size
+
+    def at_most(self, size: int) -> int:
+        """The upper quantile."""
+        return round(self.likely(size) * (1 + self.spread))
+
+
+def learn(done: Sequence[Done]) -> Speed:
+    """A line through the latest compactions, and what they stray from it: all of them, and more where they are few."""
+    known = [one for one in done[-_LATEST:] if one.duration_ms > 0]
+    if not known:
+        return Speed(_FIXED_MS, _MS_PER_BYTE, _UNLEARNT, 0)
+    fixed, slope = _line([one.size for one in known], [one.duration_ms for one in known])
+    line = Speed(fixed, slope, 0, len(known))
+    stray = [one.duration_ms / max(1.0, line.likely(one.size)) - 1 for one in known]
+    count = len(known)
+    deviation = sqrt(sum(s * s for s in stray) / max(1, count - 2))
+    few = _UNLEARNT / count
+    return Speed(fixed, slope, max(2 * deviation * sqrt(1 + 1 / count), max(stray)) + few, count)
+
+
+def _line(sizes: Sequence[int], times: Sequence[int]) -> tuple[float, float]:
+    """(at zero bytes, per byte), neither negative."""
+    count, mean_size, mean_time = len(sizes), sum(sizes) / len(sizes), sum(times) / len(times)
+    spread = sum((size - mean_size) ** 2 for size in sizes)
+    if count >= _ENOUGH and spread > 0:
+        pairs = zip(sizes, times, strict=True)
+        slope = max(0.0, sum((size - mean_size) * (time - mean_time) for size, time in pairs) / spread)
+        fixed = mean_time - slope * mean_size
+        if fixed >= 0:
+            return fixed, slope
+    if mean_size <= 0:
+        return mean_time, 0.0
+    fixed = min(_FIXED_MS, min(times))
+    return fixed, (mean_time - fixed) / mean_size

@@ -1,0 +1,133 @@
+"""What the policy is told and what it answers. All times epoch ms, all sizes bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.model.units import duration
+
+# The event time of a log file of which none is known: older than all.
+UNKNOWN: Final = -(1 << 62)
+
+
+class Cut(StrEnum):
+    """What a plan may take of a slice's log files."""
+
+    RANGES = "ranges"  # version 6 with event-time ordering: those at the threshold, and earlier ones that they overlap
+    PREFIX = "prefix"  # versions 8 and 9, and other orderings: all up to the last of those
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log file: its commit's completion, its least and greatest event time."""
+
+    committed_ms: int
+    low: int
+    high: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A file group's newest slice. `logs` in log order; none of them is without rows."""
+
+    partition: str
+    file_id: str
+    base_bytes: int
+    logs: tuple[Log, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table as it stands. `groups`: those with log files. `latency_ms`: the data latency."""
+
+    groups: tuple[Group, ...]
+    latency_ms: int
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A compaction of the past. `size`: what it read and wrote."""
+
+    begun_ms: int
+    duration_ms: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the past teaches. `done`: oldest first. `publish_ms`: from a compaction's commit to its publication."""
+
+    done: tuple[Done, ...] = ()
+    commit_gap_ms: int = 600_000
+    publish_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Now, and how long until somebody asks again at the latest."""
+
+    now_ms: int
+    tick_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class SloTerms:
+    """What the owner says.
+
+    `slo_ms`: the published freshness is never further behind the clock. `late_every_ms`: rows that came when the SLO
+    was broken already are compacted at once, but no sooner than this after the last compaction began; default a
+    quarter of the SLO. Bounds: `least_gap_ms` between two starts; `bytes_per_hour`, on average; `hours` of the day
+    (UTC), from and to, in which a compaction may start.
+    """
+
+    slo_ms: int
+    late_every_ms: int | None = None
+    least_gap_ms: int = 0
+    bytes_per_hour: int | None = None
+    hours: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.slo_ms <= 0:
+            raise InvalidInput(f"An SLO of {duration(self.slo_ms)} is none.", hint="Give a duration, as 6h.")
+        if self.bytes_per_hour is not None and self.bytes_per_hour <= 0:
+            raise InvalidInput("No bytes an hour is no bound.", hint="Give 1 or more, or leave it out.")
+        if self.hours is not None and (self.hours[0] == self.hours[1] or not all(0 <= h <= 24 for h in self.hours)):
+            raise InvalidInput(f"{self.hours} are no hours of the day.", hint="Give two of 0 to 24, as 22 and 6.")
+
+    @property
+    def late_gap_ms(self) -> int:
+        return self.slo_ms // 4 if self.late_every_ms is None else self.late_every_ms
+
+
+@dataclass(frozen=True, slots=True)
+class StartNow:
+    """Compact now, up to the threshold.
+
+    `size`: what it reads and writes at most. `next_ms`: when what is left needs the next one; None where nothing is.
+    `in_time`: by what was learnt, the SLO is kept for all rows that came in time.
+    """
+
+    threshold: int
+    size: int
+    groups: int
+    logs: int
+    next_ms: int | None
+    in_time: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitUntil:
+    """Nothing now; ask again at the latest then, and after each commit. `size`: what it would cost now."""
+
+    until_ms: int
+    size: int
+    why: str
+
+
+Proposal = StartNow | WaitUntil

@@ -1,0 +1,69 @@
+"""What the policy says of its choice."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hudi_assets.engine.model.units import duration, iso
+
+if TYPE_CHECKING:
+    from hudi_assets.engine.slo.levels import Work
+    from hudi_assets.engine.slo.values import SloTerms, View
+
+
+def can_wait(work: Work, needed: int) -> str:
+    """Why nothing is done now."""
+    return (
+        f"the SLO of {duration(work.terms.slo_ms)} needs no compaction until {iso(needed)}: the oldest remaining event "
+        f"is of {_oldest(work)}; compacting all that remains now would move {megabytes(work.size)} and take up to "
+        f"{_taken(work, work.size)}"
+    )
+
+
+def bound_holds(bound: str, free: int, terms: SloTerms) -> str:
+    """Why nothing is done although it is needed."""
+    return f"a compaction is needed for the SLO of {duration(terms.slo_ms)}, but {bound} allow none until {iso(free)}"
+
+
+def starts(work: Work, size: int, left: str, next_ms: int | None, *, in_time: bool) -> str:
+    """Why it starts now, and why up to there."""
+    slo = duration(work.terms.slo_ms)
+    due = min(level.due for level in work.levels)
+    if work.levels[0].late < math.inf:
+        why = f"rows of {_oldest(work)} came when the SLO of {slo} was broken for them already"
+    else:
+        why = f"rows of {_oldest(work)} must be in a published base file by {iso(int(due))} for the SLO of {slo}"
+    cost = f"the compaction moves {megabytes(size)} and takes up to {_taken(work, size)}"
+    then = "" if next_ms is None else f"; what waits needs the next one by {iso(next_ms)}"
+    missed = "" if in_time else "; it is too late for the SLO all the same"
+    return f"{why}; {cost}; {left}{then}{missed}"
+
+
+def left_out(groups: int, size: int) -> str:
+    """What waits for a later compaction."""
+    if not groups:
+        return "it takes every remaining log file"
+    return f"{groups} file groups wait, since taking them now would rewrite {megabytes(size)} that can be put off"
+
+
+def unreachable(view: View, terms: SloTerms) -> str | None:
+    """Why no policy keeps the SLO; None where one may."""
+    if view.latency_ms < terms.slo_ms:
+        return None
+    return (
+        f"no compaction keeps an SLO of {duration(terms.slo_ms)} with a data latency of {duration(view.latency_ms)}: "
+        "the freshness lies that far behind the clock at the best"
+    )
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _oldest(work: Work) -> str:
+    return iso(work.levels[0].threshold) or ""
+
+
+def _taken(work: Work, size: int) -> str:
+    return duration(60_000 * -(-work.speed.at_most(size) // 60_000))

@@ -1,0 +1,1 @@
+"""When to compact: the policy, its simulator, and the exhaustive optimum beside it."""

@@ -1,0 +1,206 @@
+"""What the policy proposes, and why: one rule at a time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_assets.engine import InvalidInput
+from hudi_assets.engine.actions.compaction.strategy import LogSummary, filter_log_files
+from hudi_assets.engine.model import FileSlice, LogFile
+from hudi_assets.engine.slo.learning import learn
+from hudi_assets.engine.slo.policy import propose
+from hudi_assets.engine.slo.selection import taken
+from hudi_assets.engine.slo.values import (
+    UNKNOWN,
+    Clock,
+    Cut,
+    Done,
+    Group,
+    History,
+    Log,
+    SloTerms,
+    StartNow,
+    View,
+    WaitUntil,
+)
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+NOW = 20_000 * DAY + 12 * HOUR
+SLO = SloTerms(6 * HOUR)
+# A minute for each 6 GB, as steadily as can be, and nothing besides.
+STEADY = tuple(Done(NOW - DAY, n * MINUTE, n * 6_000_000_000) for n in range(1, 31))
+
+
+def log(low_h: float, *, committed_h: float | None = None, high_h: float | None = None) -> Log:
+    """Event times in hours before now."""
+    low = NOW - round(low_h * HOUR)
+    committed = low + 10 * MINUTE if committed_h is None else NOW - round(committed_h * HOUR)
+    return Log(committed, low, low if high_h is None else NOW - round(high_h * HOUR), 1_000_000)
+
+
+def group(name: str, base: int, *logs: Log) -> Group:
+    return Group("p", name, base, logs)
+
+
+def view(*groups: Group, latency: int = 30 * MINUTE, cut: Cut = Cut.PREFIX) -> View:
+    return View(groups, latency, cut)
+
+
+def ask(
+    seen: View, terms: SloTerms = SLO, done: tuple[Done, ...] = STEADY, now: int = NOW, publish: int = MINUTE
+) -> StartNow | WaitUntil:
+    return propose(seen, History(done, 10 * MINUTE, publish), Clock(now), terms)
+
+
+def starts(seen: View, terms: SloTerms = SLO, done: tuple[Done, ...] = STEADY, now: int = NOW) -> StartNow:
+    found = ask(seen, terms, done, now)
+    assert isinstance(found, StartNow), found
+    return found
+
+
+def waits(seen: View, terms: SloTerms = SLO, done: tuple[Done, ...] = STEADY, now: int = NOW) -> WaitUntil:
+    found = ask(seen, terms, done, now)
+    assert isinstance(found, WaitUntil), found
+    return found
+
+
+def test_it_starts_as_late_as_the_slo_allows() -> None:
+    seen = view(group("a", 3_000_000_000, log(3)))
+    until = waits(seen).until_ms
+    due = NOW + 3 * HOUR - 1  # the event is six hours old, and freshness is a millisecond below it
+    slowest = learn(STEADY).at_most(6_002_000_000)
+    assert slowest > MINUTE
+    assert due - MINUTE - slowest - MINUTE <= until <= due - MINUTE - slowest
+    assert starts(seen, now=until).in_time
+    assert "needs no compaction until" in waits(seen).why
+    assert "6,002.0 MB" in waits(seen).why
+
+
+def test_durations_that_vary_make_it_start_sooner() -> None:
+    seen = view(group("a", 30_000_000_000, log(3)))
+    varied = tuple(Done(d.begun_ms, d.duration_ms * (3 if n % 3 else 1), d.size) for n, d in enumerate(STEADY))
+    assert waits(seen, done=varied).until_ms < waits(seen).until_ms - 10 * MINUTE
+
+
+def test_nothing_remains() -> None:
+    assert "no log file remains" in waits(view()).why
+
+
+def test_what_its_file_groups_have_besides_comes_along() -> None:
+    found = starts(view(group("a", 10**9, log(5.98), log(3), log(0.2))))
+    assert found.threshold == NOW - round(0.2 * HOUR)
+    assert found.logs == 3
+    assert "takes every remaining log file" in found.why
+
+
+def test_a_file_group_with_nothing_due_is_put_off() -> None:
+    found = starts(view(group("a", 10**9, log(5.98)), group("b", 10**11, log(2))))
+    assert found.threshold == NOW - round(5.98 * HOUR)
+    assert found.groups == 1
+    assert "1 file groups wait" in found.why
+    assert found.next_ms is not None
+    assert found.next_ms < NOW + 4 * HOUR
+
+
+def test_a_file_group_that_is_due_soon_comes_along_where_that_saves_a_rewriting() -> None:
+    # To empty `a` now, `b` has to come with it; else `a` is rewritten again within the hour.
+    found = starts(view(group("a", 10**11, log(5.98), log(5)), group("b", 10**9, log(5.5))))
+    assert found.groups == 2
+    assert found.logs == 3
+
+
+def test_two_that_are_due_together_are_begun_in_time_for_both() -> None:
+    long = 120_000_000_000  # twenty minutes each
+    first = waits(view(group("a", long // 2, log(5)), group("b", long // 2, log(4.99))))
+    assert first.until_ms <= NOW + HOUR - 40 * MINUTE
+
+
+def test_rows_that_came_too_late_are_compacted_at_once_and_alone() -> None:
+    late = log(9, committed_h=0.01)
+    found = starts(view(group("old", 10**8, late), group("new", 10**11, log(1))))
+    assert (found.groups, found.threshold) == (1, NOW - 9 * HOUR)
+    assert "broken for them already" in found.why
+    assert found.in_time
+
+
+def test_more_of_them_are_gathered_for_a_quarter_of_the_slo_and_no_longer() -> None:
+    done = (*STEADY, Done(NOW - 10 * MINUTE, 5 * MINUTE, 10**9))
+    seen = view(group("old", 10**8, log(9, committed_h=0.01)))
+    until = waits(seen, done=done).until_ms
+    assert NOW + 79 * MINUTE <= until <= NOW + 80 * MINUTE
+    starts(seen, done=done, now=until + MINUTE)
+    starts(seen, SloTerms(6 * HOUR, late_every_ms=0), done)
+
+
+def test_rows_in_time_do_not_wait_for_late_ones() -> None:
+    done = (*STEADY, Done(NOW - 10 * MINUTE, 5 * MINUTE, 10**9))
+    starts(view(group("old", 10**8, log(9, committed_h=0.01)), group("new", 10**8, log(5.98))), done=done)
+
+
+def test_unknown_event_times_are_older_than_all() -> None:
+    unknown = Log(NOW, UNKNOWN, NOW, 1)
+    found = starts(view(group("a", 10**8, unknown), group("b", 10**11, log(1))))
+    assert found.threshold == NOW - HOUR - 1
+    assert starts(view(group("a", 10**8, unknown))).threshold == NOW
+
+
+def test_a_gap_between_two_starts() -> None:
+    done = (*STEADY, Done(NOW - 10 * MINUTE, MINUTE, 10**9))
+    found = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, least_gap_ms=30 * MINUTE), done)
+    assert found.until_ms == NOW + 20 * MINUTE
+    assert "30 min between two compactions" in found.why
+
+
+def test_bytes_an_hour() -> None:
+    done = (*STEADY, Done(NOW - 10 * MINUTE, MINUTE, 10**10))
+    found = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, bytes_per_hour=10**10), done)
+    assert found.until_ms == NOW + 50 * MINUTE
+    assert "the bytes an hour" in found.why
+
+
+def test_hours_of_the_day_that_end_before_it_is_due() -> None:
+    seen = view(group("a", 10**8, log(3)))  # due at 15:00
+    by_day = SloTerms(6 * HOUR, hours=(8, 14))
+    assert NOW + 2 * HOUR - 2 * MINUTE <= waits(seen, by_day).until_ms < NOW + 2 * HOUR
+    starts(seen, by_day, now=waits(seen, by_day).until_ms)
+    by_night = SloTerms(6 * HOUR, hours=(22, 6))
+    found = waits(seen, by_night)
+    assert found.until_ms == NOW + 10 * HOUR  # it cannot be kept
+    assert "hours of the day" in found.why
+
+
+def test_an_slo_below_the_latency_is_told() -> None:
+    found = starts(view(group("a", 10**8, log(5.99)), latency=7 * HOUR))
+    assert "no compaction keeps an SLO of 6 h with a data latency of 7 h" in found.why
+
+
+@pytest.mark.parametrize("wrong", [{"slo_ms": 0}, {"bytes_per_hour": 0}, {"hours": (3, 3)}, {"hours": (3, 25)}])
+def test_wrong_terms_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        SloTerms(**({"slo_ms": HOUR} | wrong))  # type: ignore[arg-type]
+
+
+def test_a_large_backlog_is_compacted_in_parts_so_that_fresh_rows_need_not_wait() -> None:
+    # A day of old file groups, each ten minutes of work: together more than half of the SLO.
+    old = [group(f"old{n}", 30_000_000_000, log(30 + n, committed_h=0.05)) for n in range(24)]
+    found = starts(view(*old, group("new", 10**8, log(0.3))))
+    assert found.groups < 24
+    assert learn(STEADY).at_most(found.size) <= 3 * HOUR
+
+
+LOGS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), min_size=1, max_size=7)
+
+
+@given(LOGS, st.integers(-1, 21), st.sampled_from(Cut))
+@settings(max_examples=200, deadline=None)
+def test_a_threshold_takes_what_the_planner_takes(times: list[tuple[int, int]], threshold: int, cut: Cut) -> None:
+    files = [LogFile(f"l{n}", "p", "f", "1", n, "", 1, f"l{n}") for n in range(len(times))]
+    known = {f"l{n}": LogSummary(low, low + more, 0) for n, (low, more) in enumerate(times)}
+    slice_ = FileSlice("p", "f", "1", None, tuple(files))
+    by_planner, _ = filter_log_files(slice_, threshold, known, ordered_by_event_time=cut is Cut.RANGES)
+    ours = Group("p", "f", 0, tuple(Log(n, low, low + more, 1) for n, (low, more) in enumerate(times)))
+    assert [one.committed_ms for one in taken(ours, threshold, cut)] == [one.version for one in by_planner]
