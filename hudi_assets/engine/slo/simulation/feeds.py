@@ -45,7 +45,17 @@ class _Rows:
 
 
 def feed_of(name: str, scale: Scale | None = None, *, seed: int = 1, cut: Cut = Cut.PREFIX) -> Feed:
-    """One of the five, by its name."""
+    """One of the five made-up feeds. The same arguments give the same feed.
+
+    Args:
+        name: Of the distribution, one of `DISTRIBUTIONS`.
+        scale: How many rows come, of how many bytes, for how many days. Default: 4 GB a day, for four days.
+        seed: Of what is random.
+        cut: What a plan may take of a slice. Default: a prefix, as on versions 8 and 9.
+
+    Raises:
+        InvalidInput: There is no such distribution.
+    """
     if name not in DISTRIBUTIONS:
         raise InvalidInput(f"There is no distribution {name!r}.", hint=f"Give one of {', '.join(DISTRIBUTIONS)}.")
     scale = scale or Scale()
