@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import InvalidInput
@@ -173,6 +173,7 @@ def test_hours_of_the_day_that_end_before_it_is_due() -> None:
     found = waits(seen, by_night)
     assert found.until_ms == NOW + 10 * HOUR  # it cannot be kept
     assert "hours of the day" in found.why
+    starts(seen, by_night, now=NOW + 11 * HOUR)
 
 
 def test_an_slo_below_the_latency_is_told() -> None:
@@ -198,6 +199,7 @@ LOGS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), min_size=1, ma
 
 
 @given(LOGS, st.integers(-1, 21), st.sampled_from(Cut))
+@example([(5, 0), (3, 2)], 3, Cut.RANGES)  # a tie
 @settings(max_examples=200, deadline=None)
 def test_a_threshold_takes_what_the_planner_takes(times: list[tuple[int, int]], threshold: int, cut: Cut) -> None:
     files = [LogFile(f"l{n}", "p", "f", "1", n, "", 1, f"l{n}") for n in range(len(times))]
