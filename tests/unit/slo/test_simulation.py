@@ -170,6 +170,15 @@ def test_it_costs_a_share_of_hudis_best(name: str) -> None:
     assert five(1)[name][1] is None  # none of them keeps an hour
 
 
+def test_only_what_keeps_the_slo_is_compared_with() -> None:
+    ours = Outcome("ours", 1, 50, 50, 60, 0)
+    cheap = Outcome("misses", 1, 1, 1, 10, 10)
+    lazy = Outcome("leaves late rows for long", 1, 2, 2, 60 + 91, 0)
+    dear = Outcome("keeps", 1, 200, 200, 60 + 90, 0)
+    assert fewest([cheap, lazy, dear], ours, 6 * HOUR) is dear
+    assert fewest([cheap, lazy], ours, 6 * HOUR) is None
+
+
 def test_late_rows_break_the_slo_no_longer_than_is_stated() -> None:
     ours, _ = five(6)["backfill"]
     # Two hours of backfill, a quarter of the SLO after it, and the compactions.
