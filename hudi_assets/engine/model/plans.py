@@ -62,6 +62,8 @@ class Plan:
     `threshold` is the event time (epoch ms) up to which every log record is in the plan's operations. `query_time` is
     known where a plan is made, not where it is read back; None too where no other engine cleans what it replaces.
     So is `asked_for`, the threshold that was asked for: more than `claims` where that takes further plans.
+    `left`: the partitions in which log files stay that the plan does not take. Hudi 1.2 looks for its next plan there,
+    and else only where somebody has written since.
     """
 
     instant: str
@@ -71,6 +73,7 @@ class Plan:
     extra_metadata: Mapping[str, str]
     query_time: QueryTime | None = field(default=None, compare=False)
     asked_for: int | None = field(default=None, compare=False)
+    left: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_first_of_several(self) -> bool:

@@ -113,7 +113,7 @@ def encode_plan(plan: Plan) -> bytes:
         # Java 0.15 loads the class that is named here when it executes the plan; ours is no Java class.
         "strategy": None,
         "preserveHoodieMetadata": True,
-        "missingSchedulePartitions": None,
+        "missingSchedulePartitions": list(plan.left) or None,
     }
     out = io.BytesIO()
     fastavro.writer(out, _SCHEMA, [record])
@@ -162,6 +162,7 @@ def decode_plan(instant: str, data: bytes, where: str) -> Plan:
         operations=tuple(_decode_operation(op, instant, where) for op in record.get("operations") or ()),
         strategy=extra.get(_STRATEGY) or (record.get("strategy") or {}).get("compactorClassName") or "",
         extra_metadata={k: v for k, v in extra.items() if k not in (_THRESHOLD, _STRATEGY)},
+        left=tuple(record.get("missingSchedulePartitions") or ()),
     )
 
 

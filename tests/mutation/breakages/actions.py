@@ -32,6 +32,20 @@ NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
+        "a plan does not tell Hudi in which partitions it leaves log files",
+        "hudi_assets/engine/actions/compaction/planning.py",
+        "left=_left(state, settled))",
+        "left=())",
+        ("tests/unit/test_left_partitions.py",),
+    ),
+    Breakage(
+        "a published plan does not say in which partitions log files stay",
+        "hudi_assets/engine/timeline/compaction_plan.py",
+        "list(plan.left) or None",
+        "None",
+        ("tests/unit/test_left_partitions.py",),
+    ),
+    Breakage(
         "as 0.x merges, a due delete parts the slice",
         f"{_ENGINE}/actions/compaction/closure.py",
         "return _a_base_row_may_come_back(known, selected, rule) or _a",

@@ -152,7 +152,8 @@ class CompactionPlanner:
             chosen = triggers.not_old_enough(chosen, bounded_summaries(state, latency), threshold) or chosen
         if isinstance(chosen, Plan):
             asked_for = threshold if settings.by_event_time else None
-            chosen = replace(settled_with_others(state, chosen), asked_for=asked_for)
+            settled = settled_with_others(state, chosen)
+            chosen = replace(settled, asked_for=asked_for, left=_left(state, settled))
             check_room(state, chosen)
         return chosen, now if layout.makes_links else ""
 
@@ -224,3 +225,10 @@ class CompactionPlanner:
         if older and self.table.config.writers != "locked":
             return f"{older[0].action} {older[0].timestamp} started before it and is unfinished"
         return None
+
+
+def _left(state: TableState, plan: Plan) -> tuple[str, ...]:
+    """The partitions in which log files stay that the plan does not take."""
+    taken = {path for operation in plan.operations for path in operation.log_files}
+    staying = (log.path for log in state.remaining_logs if log.path not in taken)
+    return tuple(sorted({path.rpartition("/")[0] for path in staying}))
