@@ -32,5 +32,10 @@ class MemoryStorage(ObjectStorage):
     def __reduce__(self) -> tuple[object, ...]:
         return (MemoryStorage, (self.base,))
 
-    def _client(self) -> ObjectStore:
+    def _client(self, request_s: float | None) -> ObjectStore:
+        del request_s
         return MemoryStore()
+
+    def _in_time(self, request_s: float) -> ObjectStore:
+        del request_s
+        return self._made

@@ -42,7 +42,7 @@ class Bucket:
     def later(self) -> None:
         """As another process sees it, which looks some minutes later."""
         self._later_ms += 600_000
-        self.store._checks.clear()  # those are of the process that is stopped
+        self.store._fences.clear()  # those are of the process that is stopped
         self.store.delete_tree(FOLDER)
 
     def completed(self) -> list[str]:
@@ -64,9 +64,9 @@ def stopped_before(
     def late(self: MemoryStorage, path: str, *rest: Any) -> str:
         if path.endswith(ending) and left:
             left.pop()
-            checks = list(bucket.store._checks)
+            fences = list(bucket.store._fences)
             meanwhile()
-            bucket.store._checks[:] = checks
+            bucket.store._fences[:] = fences
         return put(self, path, *rest)
 
     monkeypatch.setattr(MemoryStorage, "_put", late)
@@ -102,12 +102,12 @@ def test_a_commit_that_arrived_in_time_stays(
     def stopped_after(self: MemoryStorage, path: str, *rest: Any) -> str:
         version = put(self, path, *rest)
         if path.endswith(".deltacommit"):
-            checks = list(bucket.store._checks)
+            fences = list(bucket.store._fences)
             monkeypatch.setattr(MemoryStorage, "_put", put)
             bucket.later()
             bucket.open().recover()
             seen.append(snapshot(bucket.open()))
-            bucket.store._checks[:] = checks
+            bucket.store._fences[:] = fences
         return version
 
     monkeypatch.setattr(MemoryStorage, "_put", stopped_after)
@@ -252,12 +252,12 @@ def test_a_plan_that_somebody_has_begun_stays(
     def stopped_after(self: MemoryStorage, path: str, *rest: Any) -> str:
         version = put(self, path, *rest)
         if path.endswith(".compaction.requested"):
-            checks = list(bucket.store._checks)
+            fences = list(bucket.store._fences)
             monkeypatch.setattr(MemoryStorage, "_put", put)
             bucket.later()
             bucket.open().recover()
             bucket.store.create(path.replace("requested", "inflight"), b"")
-            bucket.store._checks[:] = checks
+            bucket.store._fences[:] = fences
         return version
 
     monkeypatch.setattr(MemoryStorage, "_put", stopped_after)

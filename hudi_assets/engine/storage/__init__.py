@@ -7,23 +7,29 @@ files by table-relative paths, and asks `capabilities` where stores differ.
 - `local`: storage on a local path. `named_file`: whatever fails there names its file. `new_stream`: how a new one ends.
 - `probe`: whether a store keeps to conditions on a write.
 - `at_once`: many requests at a time, where a store has to be waited for.
+- `unchanged`: writing over what was read, and over nothing else.
 - `opening`: which storage a path is on.
 """
 
 from hudi_assets.engine.storage.at_once import each
-from hudi_assets.engine.storage.interface import LOCKS, SCRATCH, Capabilities, FileInfo, NewFile, Storage
+from hudi_assets.engine.storage.interface import LOCKS, SCRATCH, Capabilities, Fence, FileInfo, NewFile, Storage
 from hudi_assets.engine.storage.local import LocalStorage
 from hudi_assets.engine.storage.opening import folder_storage, open_storage
+from hudi_assets.engine.storage.unchanged import change, read_to_change, write_over
 
 __all__ = [
     "LOCKS",
     "SCRATCH",
     "Capabilities",
+    "Fence",
     "FileInfo",
     "LocalStorage",
     "NewFile",
     "Storage",
+    "change",
     "each",
     "folder_storage",
     "open_storage",
+    "read_to_change",
+    "write_over",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -78,6 +77,23 @@ class NewFile(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
+
+
+class Fence(Protocol):
+    """A lock of this process that ends by itself."""
+
+    @property
+    def request_s(self) -> float:
+        """For how long a request may be under way, with all of its tries."""
+
+    def fence(self) -> None:
+        """Raise where this process may change nothing any more."""
+
+    def renew_soon(self) -> None:
+        """As `fence`, and move the lock's end on, if that was not done right now."""
+
+    def doubt(self) -> None:
+        """A change was asked for that nobody answered: it may be made later."""
 
 
 class Storage(Protocol):
@@ -175,12 +191,14 @@ class Storage(Protocol):
     def check_writable(self) -> None:
         """Raise where this process may not write, or the store does not do what writing needs."""
 
-    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> AbstractContextManager[None]:
-        """Inside it, `check` is asked before each change, and raises where this process may change nothing any more.
+    def fenced(self, fence: Fence) -> AbstractContextManager[None]:
+        """Inside it, `fence` is asked before each change.
 
-        `doubt` is called where a change was asked for that nobody answered: it may be made later.
         Where the operating system frees locks nothing is asked. What lies below `LOCKS` is never asked about.
         """
+
+    def renew_fences(self) -> None:
+        """Right before what must not be late: ask that each lock of `fenced` has its whole time left."""
 
 
 def leads_out(path: str) -> bool:

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from hudi_assets.engine.errors import (
     UnsupportedTable,
     machine_problem,
 )
-from hudi_assets.engine.storage.interface import SCRATCH, Capabilities, FileInfo, NewFile, leads_out
+from hudi_assets.engine.storage.interface import SCRATCH, Capabilities, Fence, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.named_file import NamedWriter, naming
 
 _CAPABILITIES: Final = Capabilities(
@@ -305,8 +304,12 @@ class LocalStorage:
     def make_folder(self, directory: str) -> None:
         self._at(directory).mkdir(parents=True, exist_ok=True)
 
-    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> AbstractContextManager[None]:
+    def fenced(self, fence: Fence) -> AbstractContextManager[None]:
+        del fence
         return nullcontext()
+
+    def renew_fences(self) -> None:
+        return None
 
     def check_writable(self) -> None:
         folder = Path(self.base)

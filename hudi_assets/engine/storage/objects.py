@@ -11,7 +11,7 @@ import io
 import os
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -28,7 +28,7 @@ from hudi_assets.engine.errors import (
     UnsupportedTable,
     machine_problem,
 )
-from hudi_assets.engine.storage.interface import LOCKS, Capabilities, FileInfo, NewFile, leads_out
+from hudi_assets.engine.storage.interface import LOCKS, Capabilities, Fence, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
 from hudi_assets.engine.storage.probe import check_conditions
@@ -57,8 +57,8 @@ class ObjectStorage(ABC):
     def __init__(self, base: str) -> None:
         self.base = base
         self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
-        self._checks: list[Callable[[], None]] = []
-        self._doubts: list[Callable[[], None]] = []
+        self._fences: list[Fence] = []
+        self._bounded: dict[float, ObjectStore] = {}
         self._is_probed = False
 
     def __hash__(self) -> int:
@@ -71,8 +71,11 @@ class ObjectStorage(ABC):
         return f"{type(self).__name__}({self.base!r})"
 
     @abstractmethod
-    def _client(self) -> ObjectStore:
-        """A client of the bucket, with the credentials that are found here and now."""
+    def _client(self, request_s: float | None) -> ObjectStore:
+        """A client of the bucket, with the credentials that are found here and now.
+
+        It gives a request up, with all of its tries, after `request_s`. None: nobody holds a lock.
+        """
 
     @property
     @abstractmethod
@@ -85,12 +88,20 @@ class ObjectStorage(ABC):
     @property
     def _store(self) -> ObjectStore:
         _refuse_after_fork(self.base)
-        return self._made
+        bounds = [fence.request_s for fence in tuple(self._fences)]
+        return self._in_time(min(bounds)) if bounds else self._made
 
     @cached_property
     def _made(self) -> ObjectStore:
         with said_by_store(self.base):
-            return self._client()
+            return self._client(None)
+
+    def _in_time(self, request_s: float) -> ObjectStore:
+        """While a lock is held: a request that nobody waits for any more may not arrive after its end."""
+        if request_s not in self._bounded:
+            with said_by_store(self.base):
+                self._bounded[request_s] = self._client(request_s)
+        return self._bounded[request_s]
 
     # -- names --------------------------------------------------------------------------------------
 
@@ -209,20 +220,22 @@ class ObjectStorage(ABC):
     # -- writing ------------------------------------------------------------------------------------
 
     @contextmanager
-    def fenced(self, check: Callable[[], None], doubt: Callable[[], None]) -> Iterator[None]:
-        self._checks.append(check)
-        self._doubts.append(doubt)
+    def fenced(self, fence: Fence) -> Iterator[None]:
+        self._fences.append(fence)
         try:
             yield
         finally:
-            self._checks.remove(check)
-            self._doubts.remove(doubt)
+            self._fences.remove(fence)
+
+    def renew_fences(self) -> None:
+        for fence in tuple(self._fences):
+            fence.renew_soon()
 
     def _may_change(self, path: str) -> None:
         """Before each request that changes something: whoever has lost its lock changes nothing more."""
         if not path.startswith(f"{LOCKS}/"):
-            for check in tuple(self._checks):
-                check()
+            for fence in tuple(self._fences):
+                fence.fence()
 
     @contextmanager
     def _changing(self, path: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
@@ -238,8 +251,8 @@ class ObjectStorage(ABC):
     def _tell_doubt(self, path: str) -> None:
         """A request may arrive at the store yet."""
         if not path.startswith(f"{LOCKS}/"):
-            for doubt in tuple(self._doubts):
-                doubt()
+            for fence in tuple(self._fences):
+                fence.doubt()
 
     def create(self, path: str, data: bytes) -> None:
         self._put_once(path, data, "create")
@@ -299,6 +312,7 @@ class ObjectStorage(ABC):
     def replace(self, path: str, data: bytes) -> None:
         with self._changing(path):
             obstore.put(self._store, self._key(path), data, use_multipart=False)
+        self._may_change(path)  # nor says that it has
 
     def open_new(self, path: str) -> NewFile:
         return Upload(self._store, self._key(path), self.uri(path), lambda: self._may_change(path))
@@ -312,6 +326,7 @@ class ObjectStorage(ABC):
                 if isinstance(error, Unanswered):
                     raise
                 raise _too_late("Another process created this file first.", self.uri(path)) from None
+            self._keep(path)
         with suppress(OSError):  # the name is taken by now, and what stays is swept
             self.delete(staged)
 
@@ -329,6 +344,15 @@ class ObjectStorage(ABC):
                 obstore.copy(self._store, self._key(source), self._key(target), overwrite=False)
         except AlreadyExistsError:
             raise FileExistsError(errno.EEXIST, "there is a file of this name", self.uri(target)) from None
+        self._keep(target)
+
+    def _keep(self, made: str) -> None:
+        """A file that was given its name too late goes again: nothing is committed that names it."""
+        try:
+            self._may_change(made)
+        except Conflict:
+            self.take_back(made)
+            raise
 
     def hard_link(self, target: str, link: str) -> None:
         raise OSError(errno.EOPNOTSUPP, "a store of objects has no links", self.uri(link))

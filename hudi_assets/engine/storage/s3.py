@@ -34,13 +34,10 @@ _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-# A store that is gone is told after half a minute, not after the library's three. With the time of one request, two
-# minutes, none outlasts the half of a lease that its sender has left.
-_RETRIES: Final[Any] = {
-    "max_retries": 8,
-    "retry_timeout": timedelta(seconds=30),
-    "backoff": {"max_backoff": timedelta(seconds=5)},
-}
+# A store that is gone is told after half a minute, not after the library's three. One request may take two minutes.
+_UNBOUNDED_S: Final = (120.0, 30.0, 5.0)
+# The library begins no try after the second time. It may wait for the third before that, and each try has the first.
+_SHARES: Final = (0.6, 0.3, 0.1)
 
 
 class S3Storage(ObjectStorage):
@@ -59,7 +56,7 @@ class S3Storage(ObjectStorage):
     def __reduce__(self) -> tuple[object, ...]:
         return (S3Storage, (self.base, self._options))
 
-    def _client(self) -> ObjectStore:
+    def _client(self, request_s: float | None) -> ObjectStore:
         options = self._options
         endpoint = options.get("endpoint") or next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
         settings: dict[str, Any] = {key: options[key] for key in ("endpoint", "region") if key in options}
@@ -74,12 +71,14 @@ class S3Storage(ObjectStorage):
             # Else the region of a profile would go before the environment's.
             if region := options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None):
                 settings["region"] = region
+        times = _UNBOUNDED_S if request_s is None else tuple(request_s * share for share in _SHARES)
+        one, tries, pause = (timedelta(seconds=seconds) for seconds in times)
         return S3Store(
             self.bucket,
             **settings,
             # Whoever names an endpoint without TLS means it.
-            client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=2)},
-            retry_config=_RETRIES,
+            client_options={"allow_http": endpoint.startswith("http://"), "timeout": one, "connect_timeout": one},
+            retry_config={"max_retries": 8, "retry_timeout": tries, "backoff": {"max_backoff": pause}},
             # S3 refuses a taken name of a copy only so.
             copy_if_not_exists="multipart",
         )

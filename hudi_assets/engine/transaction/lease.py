@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -118,11 +119,18 @@ class Lease:
         deadline = time.monotonic() + wait_s
         while True:
             held, version = self._read()
-            if held is None or not held.is_held(_now_ms()):
-                with suppress(Conflict):  # another process was first
+            is_late = time.monotonic() > deadline
+            # Ours is what was written although no answer came.
+            if held is None or not held.is_held(_now_ms()) or held.owner == self.owner:
+                try:
                     self._put(version)
                     return
-            if time.monotonic() > deadline:
+                except Conflict:
+                    pass  # another process was first
+                except OSError:
+                    if is_late:
+                        raise
+            if is_late:
                 raise Conflict(
                     described(held) if held is not None else "Other processes take the table's lock all the time.",
                     where=self.where,
@@ -137,21 +145,51 @@ class Lease:
 
         A lease that has ended and that nobody has taken is given anew: nobody can have come in between.
         """
+        self._renew_below(math.inf)
+
+    def fence(self) -> None:
+        """Before each change: half of the lease has to be left, which a request under way does not outlast."""
+        self._renew_below(self._times.validity_ms / 2)
+
+    def renew_soon(self) -> None:
+        self._renew_below(self._times.validity_ms - self._times.renewal_ms / 10)
+
+    @property
+    def request_s(self) -> float:
+        """A third of what `fence` asks for: giving a name by a copy takes three requests."""
+        return self._times.validity_ms / 2 / 1000 / 3
+
+    def _renew_below(self, left_ms: float) -> None:
+        """Renew where less than this is left. Of threads that ask at once, one does it."""
+        if self._version is not None and self._left_ms() >= left_ms:
+            return
         with self._lock:
             if self._version is None:
                 raise self._lost()
+            if self._left_ms() >= left_ms:
+                return
             try:
-                self._put(self._version)
+                self._put_over(self._version)
             except Conflict:
                 self._version = None
                 raise self._lost() from None
 
-    def fence(self) -> None:
-        """Before each change: half of the lease has to be left, which a request under way does not outlast."""
-        if self._version is None:
+    def _put_over(self, version: str) -> None:
+        """Renew. An earlier renewal may have been written although no answer came: then the file says our name."""
+        try:
+            self._put(version)
+        except Conflict:
+            self._put(self._own_version())
+
+    def _own_version(self) -> str:
+        """The version of the lock's file, if it is ours; else `Conflict`."""
+        try:
+            held, version = self._read()
+        except CorruptTable:
+            raise self._lost() from None
+        if held is None or version is None or held.owner != self.owner or held.expired:
             raise self._lost()
-        if self._left_ms() < self._times.validity_ms / 2:
-            self.renew()
+        return version
 
     def doubt(self) -> None:
         """A request of its holder may arrive yet."""
@@ -170,9 +208,12 @@ class Lease:
             version, self._version = self._version, None
             if version is None:
                 return
+            done = LockFile(True, int(self._valid_until), self.owner).encode()
             try:
-                done = LockFile(True, int(self._valid_until), self.owner)
-                self._storage.replace_if(self._path, done.encode(), version)
+                try:
+                    self._storage.replace_if(self._path, done, version)
+                except Conflict:
+                    self._storage.replace_if(self._path, done, self._own_version())
             except (Conflict, OSError) as error:
                 log.warning("%s could not be released: %s", self.where, error)
 
@@ -220,7 +261,7 @@ def leased(storage: Storage, name: str, *, path: str, wait_s: float, action: str
         with _said_by_machine(lease):
             _name_holder(storage, holders, lease.owner, action)
         renewing = renewed(lease.renew, every_ms=times.renewal_ms, where=lease.where, thread="lease")
-        with storage.fenced(lease.fence, lease.doubt), renewing:
+        with storage.fenced(lease), renewing:
             yield lease
     except BaseException:
         lease.let_end()

@@ -58,7 +58,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         '                log.warning("%s could not be renewed: %s", where, error)\n                return\n',
         ("tests/unit/test_renewing.py",),
     ),
-    Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease.fence, lease.doubt), ", "", LEASES),
+    Breakage("nothing is asked before a change", _LEASE, "storage.fenced(lease), ", "", LEASES),
     Breakage(
         "a lock's file of no meaning is overwritten",
         _LEASE,

@@ -11,6 +11,7 @@ from hudi_assets.engine.model import Operation, OperationResult
 from hudi_assets.engine.spark import session as spark
 from hudi_assets.engine.table.base_file_writer import FILE_NAME, ROW_GROUP_BYTES, BaseFileWriter
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.layout.names import token_of_once
 from hudi_assets.engine.table.settings.parquet import BY_DEFAULT, ParquetSettings
 from hudi_assets.engine.table.slices.reader import SliceReader
 from hudi_assets.engine.table.slices.streams import StoredSlice
@@ -53,7 +54,9 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     slice_ = StoredSlice.open(reader, op.base_file, op.log_files, dictionaries=leaves is None)
     without = FILE_NAME if leaves is None else None
     merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves, without)
-    name = spec.layout.base_file_name(op.file_id, spark.write_token(), spec.instant)
+    # The next execution of this plan deletes what this one left.
+    token = token_of_once(int(spark.write_token().split("-")[0]))
+    name = spec.layout.base_file_name(op.file_id, token, spec.instant)
     path = f"{op.partition}/{name}" if op.partition else name
     staged = stage(spec.instant, path, "CREATE")
     most = min(ROW_GROUP_BYTES, spec.memory // 4)

@@ -6,7 +6,9 @@ The instant in a log file's name is its slice's base instant on version 6, its d
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable
+from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import BaseFile, LogFile
@@ -20,6 +22,17 @@ _OTHER_FILES = {
     "ORC base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.orc", re.ASCII),
     "HFile base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.hfile", re.ASCII),
 }
+
+_JAVAS_INT: Final = 1 << 31
+
+
+def token_of_once(task: int = 0) -> str:
+    """A write token that occurs once: a name that was ever deleted is never made again.
+
+    So a delete that arrives late, of a file that a dead execution left, finds nothing. Three of Java's numbers, as Hudi
+    reads them (FSUtils.LOG_FILE_PATTERN). `task`: the number of Spark's partition.
+    """
+    return f"{task}-{secrets.randbelow(_JAVAS_INT)}-{secrets.randbelow(_JAVAS_INT)}"
 
 
 def log_version(path: str) -> int:

@@ -18,13 +18,14 @@ from hudi_assets.engine.model import NO_THRESHOLD, Action, Operation, Plan, Stat
 from hudi_assets.engine.model.settings import whole_number
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.layout.names import token_of_once
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, merged_stats
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnInstant, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import COMPLETED, INFLIGHT, named, table_properties
 from hudi_assets.engine.table.metadata.reader import ValidInstants, merged_records, newest_schema
 from hudi_assets.engine.table.metadata.record_schema import record_schema
 from hudi_assets.engine.table.metadata.records import FilesRecord, encode
-from hudi_assets.engine.table.metadata.slices import FILES, FilesSlice, files_slice, newest_slices, replaced_files
+from hudi_assets.engine.table.metadata.slices import FILES, FilesSlice, bases_of, files_slice, newest_slices, replaced_files
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline
@@ -32,7 +33,6 @@ from hudi_assets.engine.timeline.instants import Timeline
 MAX_DELTA_COMMITS: Final = "hoodie.metadata.compact.max.delta.commits"
 _DEFAULT: Final = 10
 _MAY_BE_THERE: Final = {FILES, COLUMN_STATS}
-_TOKEN: Final = "0-0-0"
 _MB: Final = 1024 * 1024
 _VERSIONS_KEPT: Final = 2
 
@@ -160,7 +160,7 @@ class OwnCompaction:
 
     def _write_base(self, instant: str, slice_: FilesSlice, schema: str, own: OwnTimeline) -> WriteStat:
         valid = ValidInstants(own, self.data)
-        name = f"{slice_.file_id}_{_TOKEN}_{instant}.hfile"
+        name = f"{slice_.file_id}_{token_of_once()}_{instant}.hfile"
         if slice_.partition == FILES:
             records = merged_records(self.storage, slice_, valid)
             entries = [encode(_without_tombstones(r), schema, base_file=name) for _, r in sorted(records.items())]
@@ -169,7 +169,8 @@ class OwnCompaction:
         ends = {"minRecordKey": entries[0][0], "maxRecordKey": entries[-1][0]} if entries else {}
         content = write_hfile(entries, schema=schema, flavour=self.layout.metadata_flavour, info=ends)
         path = f"{slice_.folder}/{name}"
-        self.storage.delete(path)
+        for left in bases_of(self.storage, slice_, instant):
+            self.storage.delete(left)
         self.storage.create(path, content)
         return WriteStat(
             path=path.removeprefix(f"{ROOT}/"),

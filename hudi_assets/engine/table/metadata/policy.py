@@ -13,7 +13,7 @@ from typing import Final
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Action, Instant
 from hudi_assets.engine.model.settings import is_true
-from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.storage import Storage, change, read_to_change
 from hudi_assets.engine.table.layout.interface import VERSION, Layout
 from hudi_assets.engine.table.metadata.column_stats import COLUMN_STATS, forget_definition
 from hudi_assets.engine.table.metadata.own_timeline import PROPERTIES, ROOT, OwnTimeline
@@ -130,12 +130,13 @@ def switch_off(storage: Storage, partitions: tuple[str, ...]) -> None:
     """
     if not partitions:
         return
+    said, version = read_to_change(storage, TABLE_PROPERTIES)
     properties = table_properties(storage)
     for key in (COMPLETED, INFLIGHT):
         properties[key] = ",".join(p for p in named(properties.get(key)) if p not in partitions)
     # Hudi's words on its own clock stay on top: `timeline/writers_zone/evidence.py` goes by them.
-    saved = saved_lines(storage.read(TABLE_PROPERTIES).decode("latin-1")).encode("latin-1")
-    storage.replace(TABLE_PROPERTIES, saved + dump_properties(properties))
+    saved = saved_lines(said.decode("latin-1")).encode("latin-1")
+    change(storage, TABLE_PROPERTIES, saved + dump_properties(properties), version)
     if COLUMN_STATS in partitions:
         forget_definition(storage)
     for partition in partitions:

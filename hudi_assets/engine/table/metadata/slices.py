@@ -126,6 +126,12 @@ def replaced_files(
     return sorted(old) + sorted(base.path for base in bases if base.instant < first)
 
 
+def bases_of(storage: Storage, slice_: FilesSlice, instant: str) -> list[str]:
+    """The base files of a file group at an instant: more than one where an execution of its compaction died."""
+    bases, _ = _listed(storage, slice_.partition)
+    return [base.path for base in bases if (base.file_id, base.instant) == (slice_.file_id, instant)]
+
+
 def _listed(storage: Storage, partition: str) -> tuple[list[OwnBase], list[LogFile]]:
     bases, logs = [], []
     for file in storage.list_files(f"{ROOT}/{partition}"):

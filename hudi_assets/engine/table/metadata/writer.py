@@ -19,6 +19,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encod
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.layout.names import token_of_once
 from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.metadata.column_stats import ColumnStatsIndex
 from hudi_assets.engine.table.metadata.compaction import OwnCompaction, is_ours
@@ -47,7 +48,6 @@ Deleted = Mapping[str, Collection[str]]
 """Partition → names."""
 _EMPTY: Final[dict[str, int]] = {}
 _NOTHING: Final[dict[str, tuple[str, ...]]] = {}
-_TOKEN: Final = "0-0-0"
 _WRITES: Final = (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
 
 
@@ -199,7 +199,7 @@ class MetadataTable:
     def _new_log(self, slice_: FilesSlice, instant: str) -> str:
         shown = FileSlice(slice_.partition, slice_.file_id, slice_.instant, None, slice_.logs)
         named, version = self.layout.new_log(shown, instant)
-        return f"{slice_.folder}/{self.layout.log_file_name(slice_.file_id, named, version, _TOKEN)}"
+        return f"{slice_.folder}/{self.layout.log_file_name(slice_.file_id, named, version, token_of_once())}"
 
     def _stat(self, slice_: FilesSlice, path: str, records: int) -> WriteStat:
         name = path.rsplit("/", 1)[-1]

@@ -1,7 +1,8 @@
 """Writing the archived timeline of versions 8 and 9, as org.apache.hudi.client.timeline.LSMTimelineWriter does.
 
 The order is: Parquet file → manifest → `_version_`. Until the manifest is there the file counts for nothing, and until
-`_version_` names the manifest that one does not either: what a crash left is overwritten by the next attempt. When a
+`_version_` names the manifest that one does not either: what a crash left is overwritten by the next attempt. On a
+store each overwrites only what it has read, so a request that arrives late overwrites nothing of another's. When a
 layer has enough files, the oldest become one file of the next layer; then old manifests go, and files that none names.
 Call everything here under the lock that archivers share.
 """
@@ -16,10 +17,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.model.settings import whole_number
-from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.storage import Storage, change, read_to_change, write_over
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.archive.v8 import (
     HISTORY,
@@ -122,16 +123,31 @@ def _write(storage: Storage, path: str, table: pa.Table) -> HistoryFile:
     pq.write_table(table, out, compression="gzip")
     data = out.getvalue()
     # Whatever is there was left by a crash, or holds the same.
-    storage.replace(path, data)
+    write_over(storage, path, data)
     first, last, layer = path.rsplit("/", 1)[-1].removesuffix(".parquet").split("_")
     return HistoryFile(first, last, int(layer), len(data))
 
 
 def _publish(storage: Storage, before: Manifest, files: Sequence[HistoryFile]) -> Manifest:
     after = Manifest(before.version + 1, tuple(files))
-    storage.replace(manifest_path(after.version), after.to_json())
-    storage.replace(VERSION_FILE, str(after.version).encode())
+    write_over(storage, manifest_path(after.version), after.to_json())
+    _point_to(storage, before, after)
     return after
+
+
+def _point_to(storage: Storage, before: Manifest, after: Manifest) -> None:
+    """Make this the newest manifest; `Conflict` where another archiver has named one since `before` was read."""
+    newest = str(after.version).encode()
+    try:
+        said, version = read_to_change(storage, VERSION_FILE)
+    except FileNotFoundError:
+        write_over(storage, VERSION_FILE, newest)
+        return
+    # What cannot be read is a crash's.
+    if said.isdigit() and int(said) != before.version:
+        hint = "Look at the table again before going on."
+        raise Conflict("Another process archives.", where=f"{storage.base}: {VERSION_FILE}", hint=hint)
+    change(storage, VERSION_FILE, newest, version)
 
 
 def _delete_obsolete(storage: Storage, manifests: int) -> None:
