@@ -47,7 +47,8 @@ class FolderBucket(ObjectStorage):
     def __reduce__(self) -> tuple[object, ...]:
         return (FolderBucket, (self.base,))
 
-    def _client(self) -> ObjectStore:
+    def _client(self, request_s: float | None) -> ObjectStore:
+        del request_s
         Path(self.base).mkdir(parents=True, exist_ok=True)
         return LocalStore(self.base, automatic_cleanup=True)
 

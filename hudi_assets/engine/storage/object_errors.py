@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from obstore.exceptions import BaseError, InvalidPathError, PreconditionError
+from obstore.exceptions import BaseError, InvalidPathError, PreconditionError, UnauthenticatedError
 
 from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, InvalidInput
 
@@ -74,6 +74,8 @@ def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
         return EnvironmentProblem("The bucket is in another region.", where=uri, hint=hint)
     if status in (401, 403):
         return PermissionError(errno.EACCES, f"the store refuses it ({code or status})", uri)
+    if status is None and isinstance(error, UnauthenticatedError):  # nothing was asked of the store
+        return PermissionError(errno.EACCES, "no credentials are found for the store, or they cannot be renewed", uri)
     if status == 400 and not code:  # all that a HEAD is told where the region is another one
         return OSError(REMOTE, "the store refuses it (400): is AWS_REGION the bucket's region?", uri)
     answer = f" ({' '.join(filter(None, (str(status), code)))})" if status else ""

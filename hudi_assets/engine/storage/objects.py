@@ -28,7 +28,8 @@ from hudi_assets.engine.errors import (
     UnsupportedTable,
     machine_problem,
 )
-from hudi_assets.engine.storage.interface import LOCKS, Capabilities, Fence, FileInfo, NewFile, leads_out
+from hudi_assets.engine.storage.fenced import Fenced
+from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile, leads_out
 from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
 from hudi_assets.engine.storage.probe import check_conditions
@@ -51,13 +52,13 @@ class _Written(NamedTuple):
     writer: str
 
 
-class ObjectStorage(ABC):
+class ObjectStorage(Fenced, ABC):
     """A prefix of a bucket. `base` is `scheme://bucket/prefix`, without a slash at its end."""
 
     def __init__(self, base: str) -> None:
+        super().__init__()
         self.base = base
         self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
-        self._fences: list[Fence] = []
         self._bounded: dict[float, ObjectStore] = {}
         self._is_probed = False
 
@@ -88,8 +89,8 @@ class ObjectStorage(ABC):
     @property
     def _store(self) -> ObjectStore:
         _refuse_after_fork(self.base)
-        bounds = [fence.request_s for fence in tuple(self._fences)]
-        return self._in_time(min(bounds)) if bounds else self._made
+        bound = self._request_s
+        return self._made if bound is None else self._in_time(bound)
 
     @cached_property
     def _made(self) -> ObjectStore:
@@ -220,24 +221,6 @@ class ObjectStorage(ABC):
     # -- writing ------------------------------------------------------------------------------------
 
     @contextmanager
-    def fenced(self, fence: Fence) -> Iterator[None]:
-        self._fences.append(fence)
-        try:
-            yield
-        finally:
-            self._fences.remove(fence)
-
-    def renew_fences(self) -> None:
-        for fence in tuple(self._fences):
-            fence.renew_soon()
-
-    def _may_change(self, path: str) -> None:
-        """Before each request that changes something: whoever has lost its lock changes nothing more."""
-        if not path.startswith(f"{LOCKS}/"):
-            for fence in tuple(self._fences):
-                fence.fence()
-
-    @contextmanager
     def _changing(self, path: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         """One request that changes something."""
         self._may_change(path)
@@ -247,12 +230,6 @@ class ObjectStorage(ABC):
         except Unanswered:
             self._tell_doubt(path)
             raise
-
-    def _tell_doubt(self, path: str) -> None:
-        """A request may arrive at the store yet."""
-        if not path.startswith(f"{LOCKS}/"):
-            for fence in tuple(self._fences):
-                fence.doubt()
 
     def create(self, path: str, data: bytes) -> None:
         self._put_once(path, data, "create")

@@ -87,6 +87,7 @@ class Publisher:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
             completion = self.new_instant(timeline, completes=True)
         path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
+        self.storage.renew_fences()
         try:
             self.storage.create(path, content)
         except LockLost:

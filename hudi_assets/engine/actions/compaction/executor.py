@@ -34,6 +34,7 @@ from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRE
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
+from hudi_assets.engine.transaction.lease import has_leases
 from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.other_executors import begun_by_us, check_still_ours, refuse_other_executor
@@ -68,9 +69,7 @@ class CompactionExecutor:
                 refuse_stragglers(state, plan)
                 refuse_missing_inputs(state, plan)
                 refuse_other_executor(self.table.storage, self.table.layout, self.table.config, instant)
-                held.enter_context(
-                    Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms).beating(instant)
-                )
+                held.enter_context(self._beating(instant))
                 untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
                 no_room = check_room(state, plan)
                 self.table.publisher.check_can_complete()
@@ -106,6 +105,17 @@ class CompactionExecutor:
     def _alone(self, action: str) -> AbstractContextManager[HeldLock]:
         """The executors' lock."""
         return table_lock(self.table.storage, EXECUTE, config=self.table.config, wait_s=_LOCK_WAIT_S, action=action)
+
+    def _beating(self, instant: str) -> AbstractContextManager[object]:
+        """Signs of life; `Conflict` where another executor gives some although its lease has ended."""
+        beats = Heartbeats.of(self.table.storage, self.table.config, self.table.now_ms)
+        if has_leases(self.table.storage) and beats.is_alive(instant):
+            raise Conflict(
+                f"Another process executes compaction {instant}: its last sign of life is young.",
+                where=self.table.path,
+                hint="Wait for it. Correct the clocks of both machines: the lock's lease has ended for one of them.",
+            )
+        return beats.beating(instant)
 
     def _results(self, executed: list[Executed]) -> tuple[OperationResult, ...]:
         if self.table.layout.plan_tells_what_remains:

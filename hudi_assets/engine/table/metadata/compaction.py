@@ -25,7 +25,14 @@ from hudi_assets.engine.table.metadata.partitions import COMPLETED, INFLIGHT, na
 from hudi_assets.engine.table.metadata.reader import ValidInstants, merged_records, newest_schema
 from hudi_assets.engine.table.metadata.record_schema import record_schema
 from hudi_assets.engine.table.metadata.records import FilesRecord, encode
-from hudi_assets.engine.table.metadata.slices import FILES, FilesSlice, bases_of, files_slice, newest_slices, replaced_files
+from hudi_assets.engine.table.metadata.slices import (
+    FILES,
+    FilesSlice,
+    bases_of,
+    files_slice,
+    newest_slices,
+    replaced_files,
+)
 from hudi_assets.engine.timeline.commit_metadata import SCHEMA, WRITER, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import decode_plan, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline
