@@ -397,3 +397,67 @@ def test_a_lock_whose_holder_cannot_be_named_is_released(
             pass
     with held_for(storage, WRITE):
         pass
+
+
+@pytest.mark.parametrize("ask", ["renew", "release"])
+def test_a_lease_is_not_lost_to_oneself(
+    storage: MemoryStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    """A renewal was written, and neither its answer nor the look after it came."""
+    held = taken(storage)
+    first = storage.read(HUDIS_FILE)
+    clock.wait(1)
+    with lost_with_the_look_after_it(storage, monkeypatch), pytest.raises(OSError):
+        held.renew()
+    assert storage.read(HUDIS_FILE) != first
+    clock.wait(1)
+    getattr(held, ask)()
+    said = LockFile.decode(storage.read(HUDIS_FILE), "")
+    assert (said.owner, said.expired) == (held.owner, ask == "release")
+
+
+def test_what_was_taken_without_an_answer_is_ours(storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Lease(storage, HUDIS_FILE, LeaseTimes())
+    with lost_with_the_look_after_it(storage, monkeypatch):
+        one.take(5, lambda held: f"held by {held.owner}")
+    one.fence()
+    one.release()
+    assert LockFile.decode(storage.read(HUDIS_FILE), "").expired
+
+
+@contextmanager
+def lost_with_the_look_after_it(storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    put, left = storage._put, [1]
+
+    def written(path: str) -> None:
+        raise Unanswered(121, "no answer")
+
+    def losing(*asked: Any) -> str:
+        done = put(*asked)
+        if left:
+            left.pop()
+            raise Unanswered(121, "no answer")
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "_put", losing)
+        patch.setattr(storage, "_written", written)
+        yield
+
+
+def test_threads_that_ask_at_once_renew_once(storage: MemoryStorage, clock: Clock) -> None:
+    held, put, renewed = taken(storage), storage._put, []
+
+    def slow(path: str, *rest: Any) -> str:
+        renewed.append(path)
+        time.sleep(0.1)
+        return put(path, *rest)
+
+    storage._put = slow  # type: ignore[method-assign, assignment]
+    clock.wait(150_001)
+    threads = [threading.Thread(target=held.fence) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert renewed == [HUDIS_FILE]

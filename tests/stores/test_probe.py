@@ -90,3 +90,20 @@ def test_it_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.list_folder(LOCKS) == ([], [])
     monkeypatch.setattr(obstore, "put", None)
     store.check_writable()
+
+
+def test_a_lost_answer_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's second try is refused for the first one's sake."""
+    store, put = MemoryStorage(), obstore.put
+    errors = {"create": obstore.exceptions.AlreadyExistsError, "match": obstore.exceptions.PreconditionError}
+
+    def twice(*asked: Any, **options: Any) -> Any:
+        done = put(*asked, **options)
+        kind = "match" if isinstance(options.get("mode"), dict) else options.get("mode", "")
+        if kind in errors:
+            raise errors.pop(kind)("status code: 412")
+        return done
+
+    monkeypatch.setattr(obstore, "put", twice)
+    store.check_writable()
+    assert errors == {}

@@ -6,6 +6,7 @@ process that uses them, and are part of no pickle, text or error.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 # A store that is gone is told after half a minute, not after the library's three. One request may take two minutes.
 _UNBOUNDED_S: Final = (120.0, 30.0, 5.0)
 # The library begins no try after the second time. It may wait for the third before that, and each try has the first.
-_SHARES: Final = (0.6, 0.3, 0.1)
+_SHARES: Final = (0.6, 0.29, 0.1)
 
 
 class S3Storage(ObjectStorage):
@@ -71,8 +72,7 @@ class S3Storage(ObjectStorage):
             # Else the region of a profile would go before the environment's.
             if region := options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None):
                 settings["region"] = region
-        times = _UNBOUNDED_S if request_s is None else tuple(request_s * share for share in _SHARES)
-        one, tries, pause = (timedelta(seconds=seconds) for seconds in times)
+        one, tries, pause = _times(request_s)
         return S3Store(
             self.bucket,
             **settings,
@@ -92,6 +92,13 @@ class S3Storage(ObjectStorage):
             "token": given.get("session_token"),
             "expires_at": None,
         }
+
+
+def _times(request_s: float | None) -> tuple[timedelta, timedelta, timedelta]:
+    """For how long one try lasts, until when another is begun, and the longest pause before that."""
+    shares = [math.inf if request_s is None else request_s * share for share in _SHARES]
+    one, tries, pause = (timedelta(seconds=min(times)) for times in zip(shares, _UNBOUNDED_S, strict=True))
+    return one, tries, pause
 
 
 def open_s3(path: str, options: Mapping[str, str]) -> S3Storage:

@@ -12,6 +12,7 @@ PROBES = ("tests/stores/test_probe.py",)
 RACES = ("tests/stores/test_late_races.py",)
 DOUBTS = ("tests/stores/test_doubts.py",)
 LATE = ("tests/stores/test_late_commits.py",)
+REQUESTS = ("tests/stores/test_late_requests.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
@@ -233,5 +234,117 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            if not self._is_copy(staged, path):\n",
         "            if True:\n",
         ("tests/stores/test_lost_answers.py",),
+    ),
+    Breakage(
+        "two executions of a plan count their tasks alike, and so name their base files",
+        "hudi_assets/engine/table/layout/names.py",
+        '    return f"{task}-{secrets.randbelow(_JAVAS_INT)}-{secrets.randbelow(_JAVAS_INT)}"\n',
+        '    return f"{task}-0-0"\n',
+        REQUESTS,
+    ),
+    Breakage(
+        "a write token has numbers that are too large for Java",
+        "hudi_assets/engine/table/layout/names.py",
+        "_JAVAS_INT: Final = 1 << 31",
+        "_JAVAS_INT: Final = 1 << 63",
+        REQUESTS,
+    ),
+    Breakage(
+        "a request's times do not follow the lease's",
+        "hudi_assets/engine/storage/objects.py",
+        "return self._made if bound is None else self._in_time(bound)",
+        "return self._made",
+        REQUESTS,
+    ),
+    Breakage(
+        "a copy's three requests have the time of one",
+        _LEASE,
+        "return self._times.validity_ms / 2 / 1000 / 3",
+        "return self._times.validity_ms / 2 / 1000",
+        REQUESTS,
+    ),
+    Breakage(
+        "a name that was given after the lock was lost stays",
+        _OBJECTS,
+        "            self.take_back(made)\n            raise\n",
+        "            raise\n",
+        REQUESTS,
+    ),
+    Breakage(
+        "a file that is replaced after the lock was lost is acknowledged",
+        _OBJECTS,
+        ", data, use_multipart=False)\n        self._may_change(path)  # nor says that it has\n",
+        ", data, use_multipart=False)\n",
+        REQUESTS,
+    ),
+    Breakage(
+        "the archive's newest manifest is named whatever another has named",
+        "hudi_assets/engine/timeline/archive/layers.py",
+        "    change(storage, VERSION_FILE, newest, version)\n",
+        "    storage.replace(VERSION_FILE, newest)\n",
+        REQUESTS,
+    ),
+    Breakage(
+        "what the archive has written is overwritten",
+        "hudi_assets/engine/storage/unchanged.py",
+        "        storage.replace_if(path, data, version)\n\n\ndef read_to_change",
+        "        storage.replace(path, data)\n\n\ndef read_to_change",
+        REQUESTS,
+    ),
+    Breakage(
+        "hoodie.properties are overwritten whoever has changed them",
+        "hudi_assets/engine/storage/unchanged.py",
+        "    if version:\n        storage.replace_if(path, data, version)\n",
+        "    if version:\n        storage.replace(path, data)\n",
+        REQUESTS,
+    ),
+    Breakage(
+        "an executor that gives signs of life is taken over",
+        "hudi_assets/engine/actions/compaction/executor.py",
+        "if has_leases(self.table.storage) and beats.is_alive(instant):",
+        "if False:",
+        REQUESTS,
+    ),
+    Breakage(
+        "the locks are not renewed right before a commit",
+        "hudi_assets/engine/transaction/publish.py",
+        "        self.storage.renew_fences()\n",
+        "",
+        REQUESTS,
+    ),
+    Breakage(
+        "credentials that fail are told as a store that does not answer",
+        "hudi_assets/engine/storage/object_errors.py",
+        "if status is None and isinstance(error, UnauthenticatedError):",
+        "if False:",
+        REQUESTS,
+    ),
+    Breakage(
+        "a lease is lost to oneself after an answer that failed to come",
+        _LEASE,
+        "            self._put(self._own_version())\n",
+        "            raise\n",
+        LEASES,
+    ),
+    Breakage(
+        "what was taken without an answer is waited for",
+        _LEASE,
+        " or held.owner == self.owner:",
+        ":",
+        LEASES,
+    ),
+    Breakage(
+        "each thread that asks at once renews the lease",
+        _LEASE,
+        "            if self._left_ms() >= left_ms:\n                return\n            try:",
+        "            try:",
+        LEASES,
+    ),
+    Breakage(
+        "a lost answer of the probe is a store's refusal",
+        _PROBE,
+        "            if bytes(there.bytes()) != data:\n                raise\n",
+        "            raise\n",
+        PROBES,
     ),
 )
