@@ -20,6 +20,7 @@ CLOCK_TIME: Final = "hudi_assets.clock.time"
 BATCH_ID: Final = "hudi_assets.batch.id"
 EVENT_TIME: Final = "hudi_assets.event.time"
 GUARDED: Final = "hudi_assets.guards"
+EXECUTION: Final = "hudi_assets.execution"  # on a store: whose execution of the plan a compaction's commit is of
 
 _Kind = TypeVar("_Kind")
 

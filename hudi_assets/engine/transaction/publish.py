@@ -23,6 +23,7 @@ from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata,
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
 from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
 from hudi_assets.engine.timeline.markers import TEMP
+from hudi_assets.engine.transaction.taken_back import Note, TakenBack, execution_in
 
 log = logging.getLogger(__name__)
 BEGUN = b'{"writer": "hudi-assets"}'
@@ -83,7 +84,8 @@ class Publisher:
         completion = None
         if self.layout.names_completion_times:
             timeline = self.read_timeline()
-            if self.completed_path(timeline, instant, action) is not None:
+            there = self.completed_path(timeline, instant, action)
+            if there is not None and not self._forget_late(instant, there):
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
             completion = self.new_instant(timeline, completes=True)
         path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
@@ -91,11 +93,16 @@ class Publisher:
         try:
             self.storage.create(path, content)
         except LockLost:
-            if self._taken_back(instant, action, path, begun) and self._says(path, content):
+            if self._is_taken_back(instant, action, path, content, begun) and self._says(path, content):
                 self.storage.take_back(path)
             raise
         if completion is not None:
             self._alone(instant, action, path)
+
+    def _forget_late(self, instant: str, completed: str) -> bool:
+        """Delete a commit of what was taken back; true where it was one."""
+        is_late = self.taken_back.tells_of(instant, completed, self.storage.read(completed))
+        return is_late and self.storage.delete(completed)
 
     def withdraw_late(self, instant: str, action: Action) -> None:
         """Undo that an instant was completed while it was taken back: its files are gone.
@@ -105,12 +112,24 @@ class Publisher:
         for path in self._completed_paths(instant, action):
             self.storage.delete(path)
 
-    def _taken_back(self, instant: str, action: Action, path: str, begun: bytes | None) -> bool:
-        """The request may have arrived after another process took the lock: has it taken the instant back, or over?"""
-        inflight = self.layout.instant_path(instant, action, State.INFLIGHT)
-        if not (self.storage.exists(inflight) if begun is None else self._says(inflight, begun)):
+    def _is_taken_back(self, instant: str, action: Action, path: str, content: bytes, begun: bytes | None) -> bool:
+        """The request may have arrived after another process took the lock: has it taken the instant back, or over?
+
+        Ours leaves a note before it deletes anything. Another engine deletes the inflight file, or puts its own there.
+        """
+        if self.taken_back.tells_of(instant, path, content):
+            return True
+        try:
+            said = self.storage.read(self.layout.instant_path(instant, action, State.INFLIGHT))
+        except FileNotFoundError:
+            return True
+        if begun is not None and not said.startswith(BEGUN[:-1]):
             return True
         return any(one != path for one in self._completed_paths(instant, action))
+
+    @property
+    def taken_back(self) -> TakenBack:
+        return TakenBack(self.storage, self.layout, self.now_ms)
 
     def _says(self, path: str, content: bytes) -> bool:
         try:
@@ -291,7 +310,12 @@ class Publisher:
         self._check_metadata_table()
         path = self.layout.instant_path(instant, Action.COMPACTION, State.INFLIGHT)
         if begun != BEGUN:
-            self._take_over(instant, path, begun)
+            try:
+                self._take_over(instant, path, begun)
+            except LockLost:
+                if self._says(path, begun):  # without its plan, it may be by now
+                    self.storage.take_back(path)
+                raise
         elif not self.storage.exists(path):
             self.storage.create(path, begun)
 
@@ -300,10 +324,18 @@ class Publisher:
         try:
             said, version = self.storage.read_with_version(path)
         except FileNotFoundError:
+            said = begun
             self.storage.create(path, begun)
         else:
             if said != begun:
                 self.storage.replace_if(path, begun, version)
+        self._refuse_completed(instant)
+        if former := execution_in(said) if said != begun else "":
+            self.taken_back.add(instant, Note(executions=frozenset({former})))
+            # What arrived between the two is of an execution that counts no more.
+            self.withdraw_late(instant, Action.COMPACTION)
+
+    def _refuse_completed(self, instant: str) -> None:
         if self._completed_paths(instant, Action.COMPACTION):
             hint = "There is nothing left to do."
             raise Conflict("The compaction was completed meanwhile.", where=f"{self.storage.base} {instant}", hint=hint)

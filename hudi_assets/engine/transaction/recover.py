@@ -21,6 +21,7 @@ from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.restore import finish_restores
 from hudi_assets.engine.transaction.rollback import finish_rollbacks
 from hudi_assets.engine.transaction.rollback_plan import is_ours
+from hudi_assets.engine.transaction.taken_back import Note
 
 _LOCK_WAIT_S = 60.0
 _SCRATCH_MS = DAY_MS  # a file is written in less than a day
@@ -60,6 +61,7 @@ def undo_dead_writes(table: OpenTable, state: TableState, *, spare: str = "") ->
             continue
         if instant.timestamp != spare and is_ours(state, instant):
             files = marked_files(storage, instant.timestamp)
+            publisher.taken_back.add(instant.timestamp, Note(whole=True, data=frozenset(files)))
             if (metadata_table := publisher.metadata_table) is not None:
                 # First: once the instant is gone from the timeline, what is recorded of it would count.
                 metadata_table.undo(instant.timestamp, files)

@@ -30,6 +30,7 @@ from hudi_assets.engine.timeline.rollback_metadata import (
 )
 from hudi_assets.engine.transaction.lease import has_leases
 from hudi_assets.engine.transaction.open_table import OpenTable
+from hudi_assets.engine.transaction.taken_back import Note, execution_in
 
 _TOKEN = "1-0-1"  # Hudi's own for rollback blocks (HoodieLogFormat.UNKNOWN_WRITE_TOKEN)
 
@@ -74,6 +75,7 @@ class RollbackExecutor:
         started = time.monotonic()
         target = plan.target
         self._create_once(self.table.layout.instant_path(instant, Action.ROLLBACK, State.INFLIGHT), b"")
+        self._note(plan)
         self._revert_to_inflight(plan)
         # What was scanned is remembered by name and size, and a name may come again.
         self.table.storage.delete(SUMMARIES)
@@ -98,6 +100,23 @@ class RollbackExecutor:
     def _create_once(self, path: str, data: bytes) -> None:
         if not self.table.storage.exists(path):
             self.table.storage.create(path, data)
+
+    def _note(self, plan: RollbackPlan) -> None:
+        """A commit of the target that arrives later counts no more."""
+        if not has_leases(self.table.storage):
+            return
+        target, publisher = plan.target, self.table.publisher
+        if target.action not in (Action.COMMIT, Action.COMPACTION):
+            publisher.taken_back.add(target.timestamp, Note(whole=True, data=frozenset(plan.files)))
+            return
+        inflight = self.table.layout.instant_path(target.timestamp, Action.COMPACTION, State.INFLIGHT)
+        try:
+            begun = frozenset({execution_in(self.table.storage.read(inflight))})
+        except FileNotFoundError:
+            begun = frozenset()
+        completed = publisher.completed_path(publisher.read_timeline(), target.timestamp, Action.COMPACTION)
+        names = frozenset({completed.rpartition("/")[2]} if completed is not None else ())
+        publisher.taken_back.add(target.timestamp, Note(False, begun - {""}, names, frozenset(plan.files)))
 
     def _revert_to_inflight(self, plan: RollbackPlan) -> None:
         """Hide a completed instant from every reader; its inflight file stays until its files are gone."""

@@ -15,6 +15,7 @@ from typing import Final
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
 from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.transaction.lease import has_leases
 from hudi_assets.engine.transaction.lock import EXECUTE, HeldLock, table_lock, write_lock
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.recover import recover_dead_work
@@ -72,6 +73,8 @@ def transaction(
             )
         patience = LOCK_WAIT_S if wait_s is None else wait_s
         lock = held.enter_context(write_lock(table.storage, table.config, wait_s=patience, action=action))
+        if has_leases(table.storage):
+            table.publisher.taken_back.forget_late()
         state = table.read()
         state.refuse_other_zone()
         if recovers:

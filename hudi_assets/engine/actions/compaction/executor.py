@@ -30,7 +30,15 @@ from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import publish
 from hudi_assets.engine.timeline.carried_over import SYMLINK_OPERATIONS, encode_carried_over
-from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, SCHEMA, THRESHOLD, WRITER, CommitMetadata, WriteStat
+from hudi_assets.engine.timeline.commit_metadata import (
+    EVENT_TIME,
+    EXECUTION,
+    SCHEMA,
+    THRESHOLD,
+    WRITER,
+    CommitMetadata,
+    WriteStat,
+)
 from hudi_assets.engine.timeline.compaction_plan import RESIDUE
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.late_log_files import refuse_stragglers
@@ -94,7 +102,10 @@ class CompactionExecutor:
             check_still_ours(self.table.storage, self.table.layout, instant, published, begun)
             executing.check()
             tx.check()
-            self._commit(instant, self._metadata(state, plan, executed), executed, begun)
+            metadata = self._metadata(state, plan, executed)
+            if executing.owner:
+                metadata = replace(metadata, extra={**metadata.extra, EXECUTION: executing.owner})
+            self._commit(instant, metadata, executed, begun)
         return CompactionResult(
             instant=instant,
             threshold=plan.threshold if plan.threshold != NO_THRESHOLD else None,
