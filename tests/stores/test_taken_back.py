@@ -15,6 +15,7 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.model.units import DAY_MS
 from hudi_assets.engine.storage import LOCKS
 from hudi_assets.engine.transaction.publish import Publisher
+from hudi_assets.engine.transaction.rollback import RollbackExecutor
 from hudi_assets.engine.transaction.taken_back import FOLDER, Note, TakenBack
 from tests.crash.faulty import Crash
 from tests.crash.tables import planned, snapshot, write
@@ -166,6 +167,26 @@ def test_a_late_commit_whose_sender_is_dead(monkeypatch: pytest.MonkeyPatch, ses
             assert snapshot(bucket.open()) == rows, where
             assert bucket.open().validate() == (), where
     assert n > 5
+
+
+def test_a_commit_that_arrives_during_a_rollback_is_gone_at_its_end(
+    monkeypatch: pytest.MonkeyPatch, session: LocalSession
+) -> None:
+    """Nobody has to recover the table before it can be read."""
+    bucket = Bucket(monkeypatch, session)
+    bucket.settings = {"hudi_assets.writers": "stopped"}
+    before, sender = snapshot(bucket.open()), of_write(monkeypatch, bucket, session)
+    bucket.later()
+    take_out = RollbackExecutor._take_out
+
+    def late(self: RollbackExecutor, *rest: Any) -> Any:
+        sender.arrive()
+        return take_out(self, *rest)
+
+    monkeypatch.setattr(RollbackExecutor, "_take_out", late)
+    rolled_back(bucket, one_write(bucket))
+    assert snapshot(bucket.open()) == before
+    assert bucket.open().validate() == ()
 
 
 def test_a_sender_that_goes_on_asks_for_the_note(monkeypatch: pytest.MonkeyPatch, session: LocalSession) -> None:

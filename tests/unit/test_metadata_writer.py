@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, InvalidInput, LockLost, UnsupportedTable
 from hudi_assets.engine.model import Action, NothingToDo, State
+from hudi_assets.engine.storage import LocalStorage
 from hudi_assets.engine.table.metadata import compaction
 from hudi_assets.engine.table.metadata.own_timeline import ROOT, OwnTimeline, own_path
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table, named, table_properties
 from hudi_assets.engine.table.metadata.policy import switch_off, untrue_after
 from hudi_assets.engine.table.metadata.writer import MetadataTable
+from tests.crash.faulty import Crash
 from tests.crash.tables import SCHEMA, THRESHOLD, write
 from tests.crash.test_metadata_table import create
 from tests.tables.metadata import INDEX_DEFS, in_metadata_table, on_disk, switch_on
@@ -65,6 +67,65 @@ def test_done_again_it_is_the_same(table: HudiTable) -> None:
     assert in_metadata_table(table) == {}
     assert own(table).of(FIRST, Action.DELTA_COMMIT) == ()
     one.take_back(FIRST)
+
+
+def test_no_name_of_a_log_file_is_made_again(session: Any, tmp_path: Path) -> None:
+    """A delete that arrives late on a store deletes nothing of the next attempt."""
+    table = create(tmp_path / "table", 9)
+    one, logs = metadata_table(table), []
+    for _ in range(2):
+        one.record(FIRST, {"": {"x": 10}})
+        logs.append({path.name for path in Path(table.path, ROOT, "files").glob(".*.log.*") if FIRST in path.name})
+    assert len(logs[0]) == len(logs[1]) == 1
+    assert logs[0] != logs[1]
+
+
+def test_no_name_of_a_base_file_is_made_again(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does one of a dead execution stay."""
+    table = create(tmp_path / "table", 9)
+    one = metadata_table(table)
+    one.record(FIRST, {"": {"x": 10}})
+    really, names = LocalStorage.create, []
+
+    def dying(storage: LocalStorage, path: str, data: bytes) -> None:
+        if path.startswith(f"{ROOT}/.hoodie/timeline/") and path.endswith(".commit"):
+            raise Crash
+        really(storage, path, data)
+
+    for work in (one._compaction.compact, one._compaction.keep_up):
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStorage, "create", dying)
+            with pytest.raises(Crash):
+                work()
+        (pending,) = (i.timestamp for i in own(table).unfinished)
+        names.append({path.name for path in Path(table.path, ROOT, "files").glob(f"*_{pending}.hfile")})
+    assert len(names[0]) == len(names[1]) == 1
+    assert names[0] != names[1]
+    one._compaction.keep_up()
+    assert in_metadata_table(table) == {"": {"x": 10}}
+
+
+@pytest.mark.parametrize("ending", ["log", "deltacommit"])
+def test_what_arrived_after_the_lock_was_lost_goes(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    table = create(tmp_path / "table", 9)
+    one, really = metadata_table(table), LocalStorage.create
+
+    def late(storage: LocalStorage, path: str, data: bytes) -> None:
+        really(storage, path, data)
+        if FIRST in path and (path.endswith(".deltacommit") if ending == "deltacommit" else ".log." in path):
+            raise LockLost("It was taken.", where="here", hint="Look.")
+
+    monkeypatch.setattr(LocalStorage, "create", late)
+    with pytest.raises(LockLost):
+        one.record(FIRST, {"": {"x": 10}})
+    left = [path for path in Path(table.path, ROOT).rglob("*") if FIRST in path.name]
+    assert not [path for path in left if path.name.endswith(".deltacommit")]
+    assert bool([path for path in left if ".log." in path.name]) is (ending == "deltacommit")
+    monkeypatch.undo()
+    one.tidy()
+    assert not [path for path in Path(table.path, ROOT).rglob("*") if FIRST in path.name]
 
 
 def test_a_name_is_mentioned_once(table: HudiTable) -> None:

@@ -13,6 +13,10 @@ RACES = ("tests/stores/test_late_races.py",)
 DOUBTS = ("tests/stores/test_doubts.py",)
 LATE = ("tests/stores/test_late_commits.py",)
 REQUESTS = ("tests/stores/test_late_requests.py",)
+METADATA = ("tests/unit/test_metadata_writer.py",)
+NOTES = ("tests/stores/test_taken_back.py",)
+_NOTES = "hudi_assets/engine/transaction/taken_back.py"
+_PUBLISH = "hudi_assets/engine/transaction/publish.py"
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
@@ -37,7 +41,9 @@ BREAKAGES: tuple[Breakage, ...] = (
         "                self._put(self._read()[1])",
         LEASES,
     ),
-    Breakage("the fence asks once the lease has ended", _LEASE, "self._times.validity_ms / 2", "0", LEASES),
+    Breakage(
+        "the fence asks once the lease has ended", _LEASE, "_below(self._times.validity_ms / 2)", "_below(0)", LEASES
+    ),
     Breakage(
         "a wall's clock that is put back makes a lease longer",
         _LEASE,
@@ -112,8 +118,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a commit that arrived too late stays",
         "hudi_assets/engine/transaction/publish.py",
-        "                self.storage.take_back(path)\n",
-        "                pass\n",
+        "                self.storage.take_back(path)\n            raise\n        if completion",
+        "                pass\n            raise\n        if completion",
         LATE,
     ),
     Breakage(
@@ -133,7 +139,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a commit that its successor has accepted is taken back",
         "hudi_assets/engine/transaction/publish.py",
-        "            if self._taken_back(instant, action, path, begun) and self._says(path, content):\n",
+        "            if self._is_taken_back(instant, action, path, content, begun) and self._says(path, content):\n",
         "            if self._says(path, content):\n",
         LATE,
     ),
@@ -149,7 +155,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "hudi_assets/engine/transaction/rollback.py",
         "            self.table.publisher.withdraw_late(target.timestamp, _timeline_action(target.action))\n",
         "            pass\n",
-        RACES,
+        NOTES,
     ),
     Breakage(
         "a compaction that was completed while it was taken over is executed again",
@@ -346,5 +352,112 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            if bytes(there.bytes()) != data:\n                raise\n",
         "            raise\n",
         PROBES,
+    ),
+    Breakage(
+        "recovery leaves no note of a write that it takes back",
+        "hudi_assets/engine/transaction/recover.py",
+        "            publisher.taken_back.add(instant.timestamp, Note(whole=True, data=frozenset(files)))\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "a rollback leaves no note",
+        "hudi_assets/engine/transaction/rollback.py",
+        "        self._note(plan)\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "a rollback's note does not say whose execution it takes back",
+        "hudi_assets/engine/transaction/rollback.py",
+        'Note(False, begun - {""}, names',
+        "Note(False, frozenset(), names",
+        NOTES,
+    ),
+    Breakage(
+        "whoever takes an execution over leaves no note",
+        _PUBLISH,
+        "            self.taken_back.add(instant, Note(executions=frozenset({former})))\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "a compaction's commit does not say whose execution it is of",
+        "hudi_assets/engine/actions/compaction/executor.py",
+        "            if executing.owner:\n",
+        "            if False:\n",
+        NOTES,
+    ),
+    Breakage(
+        "a note of one execution is taken for all of them",
+        _NOTES,
+        "self._execution(content) in note.executions",
+        "True",
+        NOTES,
+    ),
+    Breakage(
+        "no transaction looks for commits that notes tell of",
+        "hudi_assets/engine/transaction/transaction.py",
+        "            table.publisher.taken_back.forget_late()\n",
+        "            pass\n",
+        NOTES,
+    ),
+    Breakage(
+        "who was stopped does not ask for the note",
+        _PUBLISH,
+        "        if self.taken_back.tells_of(instant, path, content):\n            return True\n        try:",
+        "        try:",
+        NOTES,
+    ),
+    Breakage("notes are kept for ever", _NOTES, "if file.modified_ms < oldest)", "if False)", NOTES),
+    Breakage(
+        "what was given its name after all stays when its note goes",
+        _NOTES,
+        "            for path in sorted(self.of(instant).data):\n                self.storage.delete(path)\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "a second note takes the place of the first",
+        _NOTES,
+        "both = (Note.decode(said) | note).encode()",
+        "both = note.encode()",
+        NOTES,
+    ),
+    Breakage(
+        "an execution that begins after its plan was withdrawn leaves its inflight file",
+        _PUBLISH,
+        "                if self._says(path, begun):  # without its plan, it may be by now\n"
+        "                    self.storage.take_back(path)\n",
+        "",
+        NOTES,
+    ),
+    Breakage(
+        "the next attempt makes the name of a log file of the metadata table again",
+        "hudi_assets/engine/table/metadata/writer.py",
+        "named, version, token_of_once())",
+        'named, version, "0-0-0")',
+        METADATA,
+    ),
+    Breakage(
+        "the next execution makes the name of a base file of the metadata table again",
+        "hudi_assets/engine/table/metadata/compaction.py",
+        "_{token_of_once()}_{instant}.hfile",
+        "_0-0-0_{instant}.hfile",
+        METADATA,
+    ),
+    Breakage(
+        "a base file of a dead execution stays in the metadata table",
+        "hudi_assets/engine/table/metadata/compaction.py",
+        "            self.storage.delete(left)\n",
+        "            pass\n",
+        METADATA,
+    ),
+    Breakage(
+        "what arrives in the metadata table after the lock was lost stays",
+        "hudi_assets/engine/table/metadata/writer.py",
+        "            self.storage.take_back(path)\n            raise\n",
+        "            raise\n",
+        METADATA,
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hudi_assets.engine.errors import Conflict, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, LockLost, UnsupportedTable
 from hudi_assets.engine.format.hfile.file import Entry, write_hfile
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.model import Action, FileSlice, LogFile, State
@@ -108,7 +108,7 @@ class MetadataTable:
         sized = []
         for part, stat in zip(parts, stats, strict=True):
             block = self._block(instant, part.entries, part.schema)
-            self.storage.create(f"{ROOT}/{stat.path}", block)
+            self._create(f"{ROOT}/{stat.path}", block)
             sized.append(stat._replace(size=len(block)))
         self._complete(own, instant, sized, schema)
 
@@ -225,7 +225,15 @@ class MetadataTable:
         metadata = CommitMetadata("UPSERT_PREPPED", tuple(stats), {SCHEMA: schema, WRITER: WRITER_NAME})
         completion = self._later_than(own.latest) if self.layout.names_completion_times else None
         path = own_path(self.layout, instant, Action.DELTA_COMMIT, State.COMPLETED, completion)
-        self.storage.create(path, self.layout.encode_commit(metadata))
+        self._create(path, self.layout.encode_commit(metadata))
+
+    def _create(self, path: str, data: bytes) -> None:
+        """A file whose name occurs once. One that arrives after the lock was lost goes: its instant fails."""
+        try:
+            self.storage.create(path, data)
+        except LockLost:
+            self.storage.take_back(path)
+            raise
 
     def _later_than(self, last: str | None) -> str:
         # What the metadata table is told belongs to an instant of the data table: no reason to refuse of its own.
