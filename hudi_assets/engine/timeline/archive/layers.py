@@ -37,6 +37,7 @@ from hudi_assets.engine.timeline.archive.v8 import (
     manifest_versions,
     read_history_file,
     read_manifest,
+    version_in,
 )
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
 
@@ -144,7 +145,7 @@ def _point_to(storage: Storage, before: Manifest, after: Manifest) -> None:
         write_over(storage, VERSION_FILE, newest)
         return
     # What cannot be read is a crash's.
-    if said.isdigit() and int(said) != before.version:
+    if version_in(said) not in (None, before.version):
         hint = "Look at the table again before going on."
         raise Conflict("Another process archives.", where=f"{storage.base}: {VERSION_FILE}", hint=hint)
     change(storage, VERSION_FILE, newest, version)

@@ -134,12 +134,16 @@ def _parse(version: int, data: bytes, where: str) -> Manifest:
 def newest_version(storage: Storage) -> int:
     """The number of the newest manifest; 0 where there is none."""
     try:
-        text = storage.read(VERSION_FILE)
-        if 0 < len(text) < 10 and text.isdigit():
-            return int(text)
+        if (said := version_in(storage.read(VERSION_FILE))) is not None:
+            return said
     except FileNotFoundError:
         pass  # a crash left none, or another archiver is between deleting and writing it
     return max(manifest_versions(storage), default=0)
+
+
+def version_in(text: bytes) -> int | None:
+    """The number that `_version_` holds; None where it cannot be read."""
+    return int(text) if 0 < len(text) < 10 and text.isdigit() else None
 
 
 def manifest_versions(storage: Storage) -> tuple[int, ...]:
