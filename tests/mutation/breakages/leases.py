@@ -436,7 +436,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "the next attempt makes the name of a log file of the metadata table again",
         "hudi_assets/engine/table/metadata/writer.py",
         "named, version, token_of_once())",
-        'named, version, "0-0-0")',
+        "named, version, '0-0-0')",
         METADATA,
     ),
     Breakage(
