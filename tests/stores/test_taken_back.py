@@ -154,8 +154,9 @@ def test_a_late_commit_whose_sender_is_dead(monkeypatch: pytest.MonkeyPatch, ses
             with suppress(obstore.exceptions.AlreadyExistsError):  # it is there: nobody has deleted it yet
                 sender.arrive()
             bucket.later()
-            bucket.open().recover()
+            said = bucket.open().recover()
             where = f"{n}: {asked[-1]}"
+            assert died or any("arrived after it was taken back" in line for line in said), where
             rows = snapshot(bucket.open())
             if rows != before:  # it came before the note: then it counts
                 assert len(rows) == len(before) + 2, where

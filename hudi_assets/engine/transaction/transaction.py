@@ -30,6 +30,8 @@ class Transaction:
 
     table: OpenTable
     lock: HeldLock
+    late: tuple[str, ...] = ()
+    """Commits that arrived after they were taken back, and are removed by now; a sentence each."""
 
     def read(self) -> TableState:
         """The table as it stands now: read again after each change."""
@@ -37,7 +39,7 @@ class Transaction:
 
     def recover(self, *, spare: str = "") -> tuple[str, ...]:
         """Finish or undo what dead processes of ours left; what was done, a sentence each. `spare`: see there."""
-        return recover_dead_work(self.table, self.read(), spare=spare)
+        return (*self.late, *recover_dead_work(self.table, self.read(), spare=spare))
 
     def check(self) -> None:
         """Raise `Conflict` where another engine took the lock from this process: write nothing then. Ask it last."""
@@ -73,13 +75,12 @@ def transaction(
             )
         patience = LOCK_WAIT_S if wait_s is None else wait_s
         lock = held.enter_context(write_lock(table.storage, table.config, wait_s=patience, action=action))
-        if has_leases(table.storage):
-            table.publisher.taken_back.forget_late()
+        late = table.publisher.taken_back.forget_late() if has_leases(table.storage) else ()
         state = table.read()
         state.refuse_other_zone()
         if recovers:
             recover_dead_work(table, state)
-        yield Transaction(table, lock)
+        yield Transaction(table, lock, late)
 
 
 def refuse_unstated_writers(config: TableConfig, where: str) -> None:

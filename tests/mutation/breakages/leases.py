@@ -398,8 +398,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "no transaction looks for commits that notes tell of",
         "hudi_assets/engine/transaction/transaction.py",
-        "            table.publisher.taken_back.forget_late()\n",
-        "            pass\n",
+        "table.publisher.taken_back.forget_late() if has_leases(table.storage) else ()",
+        "()",
         NOTES,
     ),
     Breakage(
