@@ -8,6 +8,7 @@
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make test-stores-spark    tables in buckets through Spark; fetches 690 MB once
+# make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
 # make sql    spark-sql on the same catalog
@@ -46,7 +47,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-zookeeper test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -170,6 +171,10 @@ test-stores-spark: setup
 	@scripts/stores-setup
 	@$(ENV) scripts/hadoop-aws-setup 3.5.0
 	@$(ENV) python -m pytest -m "" tests/stores/test_queries_by_spark.py $(ARGS)
+
+# Hudi's lock in ZooKeeper: who waits for whom, and what a holder's death frees. `make test` runs a slice of it.
+test-zookeeper: setup
+	@$(ENV) python -m pytest tests/zookeeper $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

@@ -20,7 +20,8 @@ from hudi_assets.engine.table.layout.v8 import LayoutV8
 from hudi_assets.engine.table.metadata.own_timeline import ROOT
 from hudi_assets.engine.table.metadata.reader import read_files
 from hudi_assets.engine.timeline.instants import Timeline
-from hudi_assets.engine.transaction.lock import HudiLock, write_lock
+from hudi_assets.engine.transaction.file_lock import FileSystemLock
+from hudi_assets.engine.transaction.lock import write_lock
 from tests.fuzz.mutations import HOSTILE_TEXT, damage, damage_json
 from tests.fuzz.table import Fuzzed, ask_everything, forget, snapshot
 
@@ -171,7 +172,7 @@ def scratch_file(rng: random.Random, fuzzed: Fuzzed) -> str:
         except HudiAssetsError as error:
             refused = str(error)
         # Only Hudi's lock file holds anybody up, whatever stands in it, and the message names it.
-        assert refused is None if file.name != "lock" else HudiLock.of(storage, config).path in (refused or "")
+        assert refused is None if file.name != "lock" else FileSystemLock.of(storage, config).path in (refused or "")
     finally:
         file.unlink(missing_ok=True)
     return f"{file.name}: {kind}"

@@ -20,8 +20,9 @@ from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.settings.merging import TABLE_SERVICES
 from hudi_assets.engine.timeline.commit_metadata import WRITER, CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
+from hudi_assets.engine.transaction.file_lock import LOCK_PATH
 from hudi_assets.engine.transaction.heartbeat import INTERVAL, Heartbeats
-from hudi_assets.engine.transaction.lock import LOCK_PATH, write_lock
+from hudi_assets.engine.transaction.lock import write_lock
 from scripts.hudi_client import Hudi, HudiError
 from tests.races.player import SCHEMA, rows_of
 from tests.tables.local_session import LocalSession

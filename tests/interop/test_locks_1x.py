@@ -11,7 +11,8 @@ import pytest
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, UnsupportedTable
 from hudi_assets.engine.table.settings.config import WRITERS
-from hudi_assets.engine.transaction.lock import LOCK_PATH, write_lock
+from hudi_assets.engine.transaction.file_lock import LOCK_PATH
+from hudi_assets.engine.transaction.lock import write_lock
 from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER
 from scripts.hudi_client import Hudi, HudiError
 from tests.interop.test_concurrency import JAVA

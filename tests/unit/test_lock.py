@@ -19,8 +19,9 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.storage import SCRATCH, LocalStorage
 from hudi_assets.engine.table.settings.config import WRITERS, TableConfig
+from hudi_assets.engine.transaction.file_lock import LOCK_EXPIRE, LOCK_PATH
 from hudi_assets.engine.transaction.heartbeat import FOLDER, INTERVAL, MISSES, Heartbeats
-from hudi_assets.engine.transaction.lock import EXECUTE, LOCK_EXPIRE, LOCK_PATH, WRITE, table_lock, write_lock
+from hudi_assets.engine.transaction.lock import EXECUTE, WRITE, table_lock, write_lock
 from hudi_assets.engine.transaction.lock_providers import FILE_SYSTEM, LOCK_PROVIDER
 from tests.races.player import create
 
@@ -177,7 +178,6 @@ def test_a_lock_in_a_folder_of_its_own(table: HudiTable, storage: LocalStorage, 
         (LOCK_EXPIRE, "soon", InvalidInput),
         (LOCK_EXPIRE, "-1", InvalidInput),
         (LOCK_EXPIRE, "9" * 5000, InvalidInput),
-        (LOCK_PROVIDER, "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider", UnsupportedTable),
         (LOCK_PROVIDER, "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider", UnsupportedTable),
         (LOCK_PROVIDER, "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider", UnsupportedTable),
         (LOCK_PROVIDER, "com.example.OurLockProvider", UnsupportedTable),

@@ -3,7 +3,8 @@
 The order never changes: refuse another time zone → lock → recover what a crash left → read → refuse what is refused
 → act → check that the lock is still ours → publish. `open_table.OpenTable` is what an action needs of a table.
 
-- `lock`, `lock_providers`: locks between processes, also Apache Hudi's. `lease`: those of a store of objects.
+- `lock`: locks between processes. `lock_providers`: those that Apache Hudi's writers take too, as a file (`file_lock`) or
+  in ZooKeeper (`zookeeper`). `lease`: those of a store of objects. `holder`: what a lock says of who holds it.
   `renewing`: a lock that ends by time, renewed by a thread. `heartbeat`: who is alive.
 - `publish`: the one writer of the timeline, and the order in which files appear.
 - `recover`: what each transaction begins with. `clean`, `rollback`, `restore`: carrying out what is published, from

@@ -111,8 +111,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the file-system lock is taken on a store",
         "hudi_assets/engine/transaction/lock_providers.py",
-        "    shared = STORAGE_BASED if on_a_store else FILE_SYSTEM\n",
-        "    shared = FILE_SYSTEM\n",
+        '    if provider not in ("", STORAGE_BASED):\n',
+        '    if provider not in ("", STORAGE_BASED, FILE_SYSTEM):\n',
         LEASES,
     ),
     Breakage(
