@@ -3,7 +3,7 @@
 The order never changes: refuse another time zone → lock → recover what a crash left → read → refuse what is refused
 → act → check that the lock is still ours → publish. `open_table.OpenTable` is what an action needs of a table.
 
-- `lock`: locks between processes. `lock_providers`: those that Apache Hudi's writers take too, as a file (`file_lock`) or
+- `lock`: locks between processes. `lock_providers`: those that Hudi's writers take too, as a file (`file_lock`) or
   in ZooKeeper (`zookeeper`). `lease`: those of a store of objects. `holder`: what a lock says of who holds it.
   `renewing`: a lock that ends by time, renewed by a thread. `heartbeat`: who is alive.
 - `publish`: the one writer of the timeline, and the order in which files appear.

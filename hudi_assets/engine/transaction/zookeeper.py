@@ -131,19 +131,24 @@ class _Session:
 
     def take(self, wait_s: float, holder: str) -> None:
         """Wait for the lock; `Conflict` where that takes longer."""
+        mutex = _mutex(self._client, self._lock.path, holder)
+        # A server that falls silent answers nothing, however long one waits.
+        with _until(wait_s + self._lock.session_ms / 1000, self._client.stop):
+            if not self._acquires(mutex, wait_s):
+                raise self._not_free()
+        self._node = f"{self._lock.path}/{mutex.node}"
+
+    def _acquires(self, mutex: Lock, wait_s: float) -> bool:
         from kazoo.exceptions import CancelledError, KazooException, LockTimeout
 
-        mutex = _mutex(self._client, self._lock.path, holder)
         try:
-            with _until(wait_s, mutex.cancel), _until(wait_s + self._lock.session_ms / 1000, self._client.stop):
-                taken = mutex.acquire(timeout=wait_s)
+            # kazoo begins to count anew whenever the one before us goes.
+            with _until(wait_s, mutex.cancel):
+                return bool(mutex.acquire(timeout=wait_s))
         except (LockTimeout, CancelledError):
-            taken = False
+            return False
         except KazooException as error:
             raise self._failed(error) from error
-        if not taken:
-            raise self._not_free()
-        self._node = f"{self._lock.path}/{mutex.node}"
 
     def check(self) -> None:
         """Raise `LockLost` unless ZooKeeper says that the lock's node, which goes with our session, is there."""
@@ -209,7 +214,7 @@ class _Session:
 
 @contextmanager
 def _until(seconds: float, end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` if the block takes longer. kazoo alone counts anew whenever the one before us goes."""
+    """Call `end` if the block takes longer."""
     timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
@@ -217,6 +222,7 @@ def _until(seconds: float, end: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()
 
 
 def _mutex(client: KazooClient, path: str, holder: str) -> Lock:

@@ -47,8 +47,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a server that falls silent is waited for without end",
         _ZOOKEEPER,
-        ", _until(wait_s + self._lock.session_ms / 1000, self._client.stop)",
-        "",
+        "with _until(wait_s + self._lock.session_ms / 1000, self._client.stop):",
+        "if True:",
         ZOOKEEPER,
     ),
     Breakage(
