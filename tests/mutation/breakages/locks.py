@@ -42,7 +42,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         ZOOKEEPER,
     ),
     Breakage(
-        "the wait for a lock in ZooKeeper begins anew", _ZOOKEEPER, "_until(wait_s, mutex.cancel), ", "", ZOOKEEPER
+        "the wait for a lock in ZooKeeper begins anew",
+        _ZOOKEEPER,
+        "with _until(wait_s, mutex.cancel):",
+        "if True:",
+        ZOOKEEPER,
     ),
     Breakage(
         "a server that falls silent is waited for without end",
