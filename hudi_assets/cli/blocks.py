@@ -221,8 +221,8 @@ class _Block:
         elif table.needs_stated_writers:
             yield self._to_decide(
                 "Version 6: nothing in the table says whether its writers take a lock. State `writers: locked` if each "
-                "has hoodie.write.lock.provider=…FileSystemBasedLockProvider, or `writers: stopped` if none runs "
-                "(docs/explanation/concurrency.md). Until then nothing is compacted."
+                "has hoodie.write.lock.provider=…FileSystemBasedLockProvider, or one in ZooKeeper that settings name, "
+                "or `writers: stopped` if none runs (docs/explanation/concurrency.md). Until then nothing is compacted."
             )
             yield _comment("writers: locked")
         else:
