@@ -174,6 +174,26 @@ def test_a_write_that_was_under_way_when_a_plan_was_made_is_not_hidden(
         assert table.open().validate() == ()
 
 
+def test_a_log_file_lies_behind_the_slice_after_that_of_its_completion(
+    table: Table, three: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Begun below a compaction and completed above it: the next one, planned without seeing it, hides it."""
+    plan = table.plan(2_000)
+    above = moved(three[2], 1)
+    (table.timeline / f"{plan.instant}.compaction.requested").rename(table.timeline / f"{above}.compaction.requested")
+    execute(table, above, monkeypatch)
+    third = [*table.timeline.glob(f"{three[2]}*"), table.only(f".*_{three[2]}.log.*")]
+    unseen = [(path, path.rename(tmp_path / path.name)) for path in third]
+    table.put(4, 9_500)
+    behind = table.plan(9_500).instant
+    for path, away in unseen:
+        away.rename(path)
+    execute(table, behind, monkeypatch)
+    assert set(table.rows()) == {1, 2, 4}
+    (one,) = hidden_files(table.open().state())
+    assert (one.delta_commit.timestamp, one.behind.timestamp) == (three[2], behind)
+
+
 def test_a_plan_that_is_archived_says_nothing(table: Table, three: list[str]) -> None:
     """A savepoint keeps a delta commit on the active timeline when the compaction that merged it is archived."""
     first = table.compact(2_000).instant
