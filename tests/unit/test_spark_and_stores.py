@@ -12,7 +12,7 @@ from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.catalog.same_table import is_same_folder, is_same_location
 from hudi_assets.dagster.report import compaction_metadata
 from hudi_assets.demo.replay import table_path
-from hudi_assets.engine import HudiTable
+from hudi_assets.engine import CorruptTable, HudiTable
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark import stores
 from hudi_assets.engine.spark.stores import s3a_settings, spark_name, tell_of_store
@@ -153,3 +153,14 @@ def test_the_demos_table_is_where_its_block_says(tmp_path: Path, monkeypatch: py
             monkeypatch.setenv("HUDI_ASSETS_WAREHOUSE", named)
         resource = TableResource(name="flights", path=f"{named or 'warehouse'}/flights")
         assert table_path() == resource.location
+
+
+def test_rows_are_counted_although_a_log_file_is_gone(tmp_path: Path, session: LocalSession) -> None:
+    table = new_table(tmp_path / "t", 9)
+    write_batches(table, session)
+    table.execute_compaction(session, planned(table).instant)
+    rows = table.read_optimized_rows()
+    Path(table.path, table.state().remaining_logs[0].path).unlink()
+    assert table.read_optimized_rows() == rows > 0
+    with pytest.raises(CorruptTable):
+        table.read_optimized(session)

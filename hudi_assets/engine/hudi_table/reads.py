@@ -14,6 +14,7 @@ from hudi_assets.engine.queries.query import (
     incremental_tasks,
     read_optimized_frame,
     read_optimized_tasks,
+    slice_reader,
     snapshot_frame,
     snapshot_tasks,
     time_travel_frame,
@@ -127,12 +128,10 @@ class Reads(OpenedTable):
         return [spark_session.spark_name(storage.uri(base.path)) for base in self.state().view.base_files]
 
     def read_optimized_rows(self) -> int:
-        """How many rows the read-optimized view has, from the base files' footers."""
-        tasks = read_optimized_tasks(self._readable())
-        return sum(each(self._table.storage, _rows_of_base, tasks))
+        """How many rows the read-optimized view has, from the base files' footers.
 
-
-def _rows_of_base(task: ReadTask) -> int:
-    assert task.slice.base_file is not None
-    rows: int = task.reader.base_footer(task.slice.base_file).num_rows
-    return rows
+        A log file that is gone does not keep it from counting, as it keeps queries from reading.
+        """
+        state = self.state()
+        reader = slice_reader(state)
+        return sum(each(state.storage, lambda base: int(reader.base_footer(base.path).num_rows), state.view.base_files))
