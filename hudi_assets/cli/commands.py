@@ -61,6 +61,7 @@ from hudi_assets.engine import (
     NoPlan,
     ObservedLatency,
     Plan,
+    UnsupportedTable,
     iso,
     problem_of,
 )
@@ -196,6 +197,7 @@ def compact(
     if isinstance(due, NoPlan):
         nothing_to_compact(table, due.reason, target, as_json)
     table.refuse_short_query_time(due)
+    table.refuse_execution(due)
     table.check_writable()
     if target is not None:
         target.names(table)  # refused before anything is done
@@ -249,7 +251,16 @@ def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json
     if isinstance(found, NoPlan):
         show_nothing_to_do(found.reason, as_json, curve)
         raise typer.Exit(NOTHING_TO_DO)
-    show_plan(found, happened, as_json, dry_run=True, curve=curve, unit=_unit(table))
+    show_plan(found, happened, as_json, dry_run=True, curve=curve, unit=_unit(table), refused=_refused(table, found))
+
+
+def _refused(table: HudiTable, plan: Plan) -> str | None:
+    """Why the executor of the settings would not execute the plan; None where it would."""
+    try:
+        table.refuse_execution(plan)
+    except UnsupportedTable as problem:
+        return str(problem)
+    return None
 
 
 def _more_due(table: HudiTable, threshold: str | None, data_latency: str | None) -> int:

@@ -202,10 +202,14 @@ def show_plan(
     dry_run: bool = False,
     curve: Sequence[CostPoint] = (),
     unit: ColumnUnit | None = None,
+    refused: str | None = None,
 ) -> None:
-    """`happened` completes the sentence "Compaction 2013… …". `curve`: what other thresholds would cost."""
+    """`happened` completes the sentence "Compaction 2013… …". `curve`: what other thresholds would cost.
+
+    `refused`: why the executor of the settings would not execute the plan.
+    """
     if as_json:
-        more = {"cost_curve": _curve_json(curve)} if dry_run else {}
+        more = {"cost_curve": _curve_json(curve), "refused": refused} if dry_run else {}
         print_json(_plan_json(plan, dry_run=dry_run) | more | {"event_time_unit": _unit_json(unit)})
         return
     for name, words in _unit_facts(unit).items():
@@ -225,6 +229,8 @@ def show_plan(
     if plan.is_first_of_several:
         print_text(f"{iso(plan.asked_for)} takes more plans than this one: compact makes them all.")
     print_query_time(plan)
+    if refused is not None:
+        print_text(f"Refused: {refused}")
     _print_curve(curve)
 
 

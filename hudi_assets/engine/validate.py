@@ -16,6 +16,7 @@ from hudi_assets.engine.table.files.metadata_check import differences
 from hudi_assets.engine.table.files.missing import RESTORE_HINT, broken_words, missing_files
 from hudi_assets.engine.table.files.orphans import Orphans, instant_of, same_bytes
 from hudi_assets.engine.table.files.strays import Strays
+from hudi_assets.engine.table.layout.names import holds_changes
 from hudi_assets.engine.table.metadata.own_timeline import ROOT
 from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
@@ -297,6 +298,7 @@ class Validator:
                 name.endswith(".crc")
                 or name.removesuffix(".parquet") == PARTITION_FILE
                 or file.path in self.state.sizes
+                or holds_changes(name)
                 or file.broken
             ):
                 continue

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.config import dump_properties
@@ -108,11 +108,6 @@ def test_they_say_what_overwriting_with_the_latest_means(stated: dict[str, str],
     [
         ({**BY_0_X, MERGE_RULES: "0.15"}, InvalidInput, "It may be: 0.x, 1.x"),
         (
-            {**BY_1_X, MERGE_RULES: "0.x"},
-            UnsupportedTable,
-            "no hoodie.table.precombine.field, the only one that Hudi 0.x",
-        ),
-        (
             {
                 **BY_1_X,
                 "hoodie.table.version": "9",
@@ -128,6 +123,12 @@ def test_they_say_what_overwriting_with_the_latest_means(stated: dict[str, str],
 def test_rules_that_cannot_be(tmp_path: Path, properties: dict[str, str], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         opened(tmp_path, properties)
+
+
+def test_rules_of_0_x_without_its_ordering_field_are_not_merged(tmp_path: Path) -> None:
+    problem = opened(tmp_path, {**BY_1_X, MERGE_RULES: "0.x"}).config.merging.not_merged
+    assert problem is not None
+    assert "no hoodie.table.precombine.field, the only one that Hudi 0.x" in problem.what
 
 
 def test_a_new_table_states_0_x_and_else_has_the_rules_of_1_x(tmp_path: Path) -> None:

@@ -31,17 +31,19 @@ def table(session: LocalSession, tmp_path: Path) -> HudiTable:
     return table
 
 
-def refused_everywhere(table: HudiTable, session: LocalSession, words: str) -> None:
-    """Every query, and planning, refuses; nothing is written."""
+def refused_everywhere(table: HudiTable, session: LocalSession, words: str, *, looked_at: bool) -> None:
+    """Every query, and planning, refuses; nothing is written. A look answers, but where files cannot be listed."""
     table = HudiTable.open(table.path, settings={"hudi_assets.data.latency": "0s"})
     before = sorted(Path(table.path).rglob("*"))
-    looks: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: table.snapshot(session).toArrow(),
         lambda: table.incremental(session, "000").toArrow(),
-        table.freshness,
         table.plan_compaction,
     ]
-    for look in looks:
+    looks: list[Callable[[], object]] = [table.freshness, table.stats, table.due_compaction]
+    for look in looks if looked_at else ():
+        look()
+    for look in calls if looked_at else [*calls, *looks]:
         with pytest.raises(UnsupportedTable, match=words) as refused:
             look()
         assert (refused.value.where or "").startswith(f"{table.path}: ")
@@ -54,15 +56,22 @@ def refused_everywhere(table: HudiTable, session: LocalSession, words: str) -> N
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        (".00000000-aaaa-bbbb-cccc-dddddddddddd-0_20260101000000000.log.1_0-1-1.cdc", "change data"),
-        (".00000000-aaaa-bbbb-cccc-dddddddddddd-0_20260101000000000.log.1.cdc", "change data"),
         ("00000000-aaaa-bbbb-cccc-dddddddddddd-0_0-1-1_20260101000000000.orc", "ORC base files"),
         ("00000000-aaaa-bbbb-cccc-dddddddddddd-0_0-1-1_20260101000000000.hfile", "HFile base files"),
     ],
 )
 def test_data_files_of_other_kinds(table: HudiTable, session: LocalSession, name: str, words: str) -> None:
     (Path(table.path) / name).write_bytes(b"")
-    refused_everywhere(table, session, words)
+    refused_everywhere(table, session, words, looked_at=False)
+
+
+@pytest.mark.parametrize("token", ["_0-1-1", ""])
+def test_change_data_is_passed_over(table: HudiTable, session: LocalSession, token: str) -> None:
+    """What it says of rows is in log and base files too."""
+    name = f".00000000-aaaa-bbbb-cccc-dddddddddddd-0_20260101000000000.log.1{token}.cdc"
+    (Path(table.path) / name).write_bytes(b"")
+    assert table.snapshot(session).count() == 1
+    assert table.validate() == ()
 
 
 def test_other_files_are_no_data_files(table: HudiTable, session: LocalSession) -> None:
@@ -110,7 +119,7 @@ def test_log_blocks_of_other_kinds(table: HudiTable, session: LocalSession, chan
     kind, header, content = change(block.type, dict(block.header), bytes(block.content))
     # A block of its own behind the first: the file has grown, so its write stat does not tell its range.
     log.write_bytes(log.read_bytes() + encode_block(kind, header, content))
-    refused_everywhere(table, session, words)
+    refused_everywhere(table, session, words, looked_at=True)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
@@ -47,13 +46,13 @@ def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode,
 @pytest.mark.parametrize(
     ("version", "stated", "named"),
     [
-        (9, {MODE: EVENT, FIELDS: "ts,v"}, "Several ordering fields"),
+        (9, {MODE: EVENT, FIELDS: "ts,v"}, "several ordering fields"),
         (9, {MODE: EVENT}, "needs one"),
         (9, {MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
         (
             9,
             {MODE: EVENT, FIELDS: "ts", "hoodie.record.merge.property.hoodie.payload.delete.field": "Op"},
-            "own property",
+            "properties of its own",
         ),
         (9, {MODE: "CUSTOM", IDENTITY: PAYLOAD_ID, FIELDS: "ts"}, "merge mode is CUSTOM"),
         (9, {FIELDS: "ts"}, "not stated"),
@@ -67,9 +66,37 @@ def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode,
         (8, {MODE: EVENT, IDENTITY: PAYLOAD_ID, PAYLOAD: DEFAULT, FIELDS: "ts"}, "contradicts"),
     ],
 )
-def test_what_is_refused_by_name(version: int, stated: dict[str, str], named: str) -> None:
-    with pytest.raises(UnsupportedTable, match=named):
-        parsed(version, **stated)
+def test_what_is_not_merged_says_so_by_name(version: int, stated: dict[str, str], named: str) -> None:
+    problem = parsed(version, **stated).not_merged
+    assert problem is not None
+    assert named in problem.what
+    # What contradicts itself is refused by Hudi too.
+    assert problem.hudi_can == ("contradicts" not in problem.what)
+    assert ("hudi_assets.executor=hudi" in problem.hint) == problem.hudi_can
+
+
+DELETES = "hoodie.record.merge.property.hoodie.payload.delete."
+
+
+@pytest.mark.parametrize(
+    ("stated", "mode"),
+    [
+        # In commit order the later record wins, whatever tells that it is a delete; else a delete has to be known.
+        ({MODE: COMMIT, f"{DELETES}field": "Op", f"{DELETES}marker": "D"}, COMMIT),
+        ({MODE: EVENT, FIELDS: "ts", f"{DELETES}field": "Op", f"{DELETES}marker": "D"}, None),
+        ({MODE: COMMIT, f"{DELETES}field": "Op", "hoodie.record.merge.property.more": "x"}, None),
+        ({MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, None),
+        ({MODE: "CUSTOM", FIELDS: "ts"}, None),
+        ({MODE: EVENT, FIELDS: "ts", "hoodie.table.cdc.enabled": "true"}, EVENT),
+        ({MODE: EVENT, FIELDS: "ts,v"}, EVENT),
+    ],
+)
+def test_the_order_of_records_is_known_where_that_is_all_that_is(
+    stated: dict[str, str], mode: MergeMode | None
+) -> None:
+    settings = parsed(9, **stated)
+    assert settings.not_merged is not None
+    assert settings.mode == mode
 
 
 def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType, read_blocks
 from hudi_assets.engine.merging.merge import Deletes
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.model.units import EventTimeUnit, parse_latency, to_micros
-from hudi_assets.engine.table.log_files.reader import block_records, data_block_table
+from hudi_assets.engine.table.log_files.reader import block_records, column_names, data_block_table, is_read
 from hudi_assets.engine.table.settings.config import AUTO, DATA_LATENCY
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
@@ -158,12 +158,16 @@ def _count_late(state: TableState, log: LogFile, where: str, freshness_ms: int) 
             continue
         if block.instant_time not in state.committed:
             continue
+        if not is_read(block):
+            continue
         if block.is_data:
-            late = _count(data_block_table(block).column(column), unit, freshness_ms)
+            dated = column in column_names(block)
+            late = _count(data_block_table(block, [column]).column(column), unit, freshness_ms) if dated else 0
         else:
-            records = block_records(block, state.schema, state.config.ordering_field, where)
-            by_event_time = isinstance(records, Deletes) and column == state.config.ordering_field
-            late = _count(records.ordering, unit, freshness_ms) if by_event_time else 0  # type: ignore[union-attr]
+            late = 0
+            if column == state.config.ordering_field:
+                records = block_records(block, state.schema, column, where)
+                late = _count(records.ordering, unit, freshness_ms) if isinstance(records, Deletes) else 0
         if late:
             counts[block.instant_time] = counts.get(block.instant_time, 0) + late
     return counts

@@ -232,7 +232,9 @@ def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
     known = _read_cache(state, column, kind)
     fresh = 0
     result = {}
-    ordering, schema = state.config.ordering_field, state.schema
+    schema = state.schema
+    # Where nothing is merged here, it need not be a column.
+    ordering = state.config.ordering_field if state.config.ordering_field in schema.names else ""
     for log in logs:
         key = f"{log.original}:{log.size}"
         if key not in known:

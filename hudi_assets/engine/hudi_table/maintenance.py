@@ -13,10 +13,11 @@ from hudi_assets.engine.actions.compaction.other_engines import refuse_short_que
 from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
 from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
 from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
+from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
 from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
-from hudi_assets.engine.errors import CorruptTable, InvalidInput
+from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
@@ -85,6 +86,17 @@ class Maintenance(OpenedTable):
         """
         refuse_short_query_time(plan, self.path)
 
+    def refuse_execution(self, plan: Plan) -> None:
+        """Refuse a plan that the executor of the settings (`hudi_assets.executor`) would not execute.
+
+        Args:
+            plan: Of `plan_compaction(dry_run=True)`, `due_compaction` or `pending_plan`.
+
+        Raises:
+            UnsupportedTable: Its log records are not merged here. The error says who can.
+        """
+        refuse_execution(self.state(), plan)
+
     def look(self) -> Look:
         """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
 
@@ -100,6 +112,10 @@ class Maintenance(OpenedTable):
             due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
             if isinstance(due, Plan) and due.query_time is not None and due.query_time.refused:
                 due = NoPlan(due.query_time.words, due.query_time)
+            if isinstance(due, Plan):
+                refuse_execution(state, due)
+        except UnsupportedTable as refused:
+            due = NoPlan(str(refused))
         except CorruptTable as damage:
             due = NoPlan(str(damage))
         except InvalidInput as wrong:

@@ -75,16 +75,18 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
 def slice_reader(state: TableState, columns: Columns = None) -> SliceReader:
     """What reads the table's slices; `InvalidInput` for columns that it does not have."""
     config = state.config
+    # First: what is asked of a table that is not merged here may be wrong in other ways too.
+    mode = config.merge_mode(state.storage.base)
+    return replace(_base_file_reader(state, columns), ordering=config.ordering_field, mode=mode)
+
+
+def _base_file_reader(state: TableState, columns: Columns) -> SliceReader:
+    """What reads base files alone, which asks for no merge."""
+    config = state.config
+    config.refuse_other_files(state.storage.base)
     chosen = chosen_columns(state.schema, columns, state.storage.base)
-    return SliceReader(
-        state.storage,
-        state.schema,
-        config.ordering_field,
-        state.committed,
-        config.merging.mode,
-        chosen,
-        config.compaction.merge_memory,
-    )
+    memory = config.compaction.merge_memory
+    return SliceReader(state.storage, state.schema, "", state.committed, columns=chosen, memory=memory)
 
 
 def _slice_task(s: FileSlice) -> SliceTask:
@@ -104,7 +106,7 @@ def _tasks(reader: SliceReader, slices: Iterable[FileSlice], commits: CommitRang
 
 
 def _frame(session: Session[FrameT], state: TableState, tasks: list[ReadTask], columns: Columns) -> FrameT:
-    schema = slice_reader(state, columns).shown
+    schema = _base_file_reader(state, columns).shown
     slices = [task.slice for task in tasks]
     # The tasks of one query differ in their slice alone: the rest goes to the workers once.
     common = tasks[0] if tasks else None
@@ -141,7 +143,7 @@ def snapshot_frame(session: Session[FrameT], state: TableState, columns: Columns
 
 def read_optimized_tasks(state: TableState, columns: Columns = None) -> list[ReadTask]:
     """The read-optimized view, one task per base file."""
-    reader = slice_reader(state, columns)
+    reader = _base_file_reader(state, columns)
     return [ReadTask(reader, SliceTask(base.path, (), base.size)) for base in _view(state).base_files]
 
 
@@ -154,7 +156,7 @@ def read_optimized_frame(session: Session[FrameT], state: TableState, columns: C
     if not spark.reads_by_itself(session, state.storage.base) or not have_table_types(state):
         return _frame(session, state, tasks, columns)
     slices = [task.slice for task in tasks]
-    schema = slice_reader(state, columns).shown
+    schema = _base_file_reader(state, columns).shown
     return spark.parquet_frame(session, _listed(state, slices), schema, _places(state, slices))
 
 

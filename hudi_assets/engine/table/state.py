@@ -220,7 +220,7 @@ class TableState:
     @cached_property
     def schema(self) -> pa.Schema:
         """The table's Arrow schema, meta columns first."""
-        ordering = self.config.ordering_field
+        ordering = self.config.ordering_field if self.config.merging.not_merged is None else ""
         if ordering and ordering not in self.data_schema.names:
             raise CorruptTable(f"The table has no column {ordering!r} to order records by.", where=self.storage.base)
         return avro_schema.with_meta_columns(self.data_schema)

@@ -34,7 +34,8 @@ class OpenTable:
         return self.storage.base
 
     def check_writable(self) -> None:
-        """Raise where this process may not write here, or tables of this version cannot be written on this store."""
+        """Raise where this process may not write here, or such a table cannot be changed, or not on this store."""
+        self.config.refuse_other_files(self.path)
         self.layout.check_store(self.storage)
         self.storage.check_writable()
 

@@ -16,7 +16,8 @@ from typing import Final, Protocol
 
 from hudi_assets.engine.model import MergeMode
 
-# Each mode has its rule below. One that is added takes whole slices until it has one.
+# Each mode has its rule below. One that is added takes whole slices until it has one, and so does a merge that is not
+# known: a partial update, for instance, may fill its columns from a base row that a merged delete has taken away.
 _HAVE_RULES: Final = frozenset(
     {
         MergeMode.EVENT_TIME_ORDERING,
@@ -45,6 +46,8 @@ class Summary(Protocol):
     @property
     def rollbacks(self) -> int: ...
     @property
+    def not_merged(self) -> str | None: ...
+    @property
     def known(self) -> bool: ...
 
 
@@ -56,13 +59,14 @@ def _unknown() -> float:
 class MergeRule:
     """What a selection must know of the table's merging.
 
-    `by_event_time`: the ordering field is the event-time field, in a form that sorts as the times do.
+    `mode`: None where nobody here knows how records are merged. `by_event_time`: the ordering field is the event-time
+    field, in a form that sorts as the times do.
     `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
     `finds_keys_in_base_files`: the index of the table's writers does (any but the bucket index).
     `base_highest`: the greatest event time in the slice's base file, infinity where it is unknown.
     """
 
-    mode: MergeMode
+    mode: MergeMode | None
     by_event_time: bool
     keeps_tombstones: bool = False
     finds_keys_in_base_files: bool = False
@@ -71,7 +75,7 @@ class MergeRule:
 
 def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
     """The selection, enlarged as far as it must be. `known` is in log order; at least one file is selected."""
-    if rule.mode.compares_base_rows and rule.by_event_time:
+    if rule.mode is not None and rule.mode.compares_base_rows and rule.by_event_time:
         closed = _close_ranges(known, selected)
     else:
         closed = _close_prefix(selected)
@@ -106,7 +110,7 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
     if any(s.rollbacks for s in known):
         return True
-    if rule.mode not in _HAVE_RULES:
+    if rule.mode not in _HAVE_RULES or any(s.not_merged for s in known):
         return True
     taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):

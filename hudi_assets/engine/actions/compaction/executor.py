@@ -61,6 +61,7 @@ class CompactionExecutor:
 
     def execute(self, session: Session[Frame], instant: str) -> CompactionResult:
         started = time.monotonic()
+        self.table.config.refuse_merge(f"{self.table.path} {instant}")
         self.table.check_writable()
         action = f"executes compaction {instant}"
         with ExitStack() as held:

@@ -18,6 +18,7 @@ from hudi_assets.engine.actions.compaction.other_engines import (
 )
 from hudi_assets.engine.actions.compaction.residue import check_exact_split, keeps_tombstones, plan_marks
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased
+from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
@@ -95,11 +96,11 @@ class CompactionPlanner:
             chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
                 refuse_short_query_time(chosen, self.table.path)
+                refuse_execution(state, chosen)
                 self.table.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 tx.check()
-                untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
-                switch_off(self.table.storage, (*untrue, *check_room(state, chosen)))
+                switch_off(self.table.storage, self._untrue(state, chosen))
                 self.table.publisher.publish_plan(chosen, guard or None, self.table.config.carry_over, still_alone)
             return chosen
 
@@ -121,7 +122,6 @@ class CompactionPlanner:
             if (doubt := TableTimes(state).doubt) is not None:
                 raise doubt.refusal(self.table.path)
         check_exact_split(config, unit if settings.by_event_time else None, layout, self.table.path)
-        check_metadata_table(self.table.storage, config, layout)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
         writes = not layout.plans_beside_writes and not beside_writes
@@ -154,8 +154,15 @@ class CompactionPlanner:
             asked_for = threshold if settings.by_event_time else None
             settled = settled_with_others(state, chosen)
             chosen = replace(settled, asked_for=asked_for, left=_left(state, settled))
-            check_room(state, chosen)
+            self._untrue(state, chosen)
         return chosen, now if layout.makes_links else ""
+
+    def _untrue(self, state: TableState, plan: Plan) -> tuple[str, ...]:
+        """What of the metadata table our execution would make untrue. Hudi's keeps it itself."""
+        config = self.table.config
+        if config.executor == HUDI or config.merging.not_merged is not None:
+            return ()
+        return (*check_metadata_table(self.table.storage, config, self.table.layout), *check_room(state, plan))
 
     def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
         settings = self.table.config.compaction
@@ -171,6 +178,9 @@ class CompactionPlanner:
 
     def _event_time_strategy(self, state: TableState, threshold: int, latency: Latency | None = None) -> EventTimeBased:
         column, unit = TableTimes(state).column
+        merging = self.table.config.merging
+        # Hudi's execution carries nothing over: where that is asked for, slices are taken whole.
+        parts = merging.not_merged is None or self.table.layout.hudi_executes_plans
         return EventTimeBased(
             threshold,
             bounded_summaries(state, latency),
@@ -178,9 +188,9 @@ class CompactionPlanner:
             self.table.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
             self.table.config.compaction.io_bound,
             self.table.config.compaction.partition_bound,
-            self.table.config.merging.mode,
+            merging.mode if parts else None,
             keeps_tombstones(self.table.config, self.table.layout),
-            self.table.config.merging.exact_split,
+            merging.exact_split,
             not table_index.has_bucket_index(state),
             BaseTimes(self.table.storage, column, unit).highest,
         )

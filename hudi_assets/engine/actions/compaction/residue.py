@@ -43,7 +43,9 @@ def keeps_tombstones(config: TableConfig, layout: Layout) -> bool:
 
     There is none where it would not stay in the slice that it was made for.
     """
-    return layout.residue_logs_stay and config.merging.ours and config.merging.mode is MergeMode.EVENT_TIME_ORDERING
+    merging = config.merging
+    merged_here = merging.not_merged is None and merging.mode is MergeMode.EVENT_TIME_ORDERING
+    return layout.residue_logs_stay and merging.ours and merged_here
 
 
 def plan_marks(config: TableConfig, layout: Layout) -> dict[str, str]:

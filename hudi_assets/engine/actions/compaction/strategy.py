@@ -38,7 +38,7 @@ def filter_log_files(
     summaries: Summaries,
     *,
     ordered_by_event_time: bool,
-    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
+    mode: MergeMode | None = MergeMode.EVENT_TIME_ORDERING,
     keeps_tombstones: bool = False,
     finds_keys_in_base_files: bool = False,
     base_highest: Callable[[FileSlice], float] = _unknown,
@@ -114,7 +114,7 @@ class EventTimeBased:
     ordered_by_event_time: bool
     target_io: int | None = None
     target_partitions: int | None = None
-    mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
+    mode: MergeMode | None = MergeMode.EVENT_TIME_ORDERING
     keeps_tombstones: bool = False
     exact_split: bool = False
     finds_keys_in_base_files: bool = False

@@ -87,7 +87,11 @@ def _one_per_key(grown: pa.Table | None, came: pa.Table, spec: WriteSpec) -> pa.
     if grown is None and not deletes and _differ(came.column(KEY)):
         return came
     return merge(
-        grown, [Rows(came.combine_chunks())], spec.config.ordering_field, spec.schema, spec.config.merging.mode
+        grown,
+        [Rows(came.combine_chunks())],
+        spec.config.ordering_field,
+        spec.schema,
+        spec.config.merge_mode(spec.storage.base),
     )
 
 

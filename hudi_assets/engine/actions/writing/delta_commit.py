@@ -20,7 +20,7 @@ from hudi_assets.engine.actions.writing.log_files import (
 from hudi_assets.engine.actions.writing.lookup import group_numbers, lookup_of, write_found_deletes, write_found_rows
 from hudi_assets.engine.actions.writing.packing import Packing
 from hudi_assets.engine.actions.writing.row_checks import RowCount
-from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput
+from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes, archived_batches
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
@@ -79,6 +79,7 @@ class Writer:
         return self._write(df, BULK_INSERT, clock_ms, batch_id)
 
     def _write(self, df: Frame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        self._refuse_other_tables()
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.table.config)
         state = self._evolved(self.table.read(), spark.schema_of(df))
@@ -90,6 +91,7 @@ class Writer:
         return self._commit(df, sorted(needed), by_value, operation, clock_ms, batch_id, tight)
 
     def delete(self, df: Frame, clock_ms: int | None, batch_id: str | None) -> CommitResult:
+        self._refuse_other_tables()
         given = spark.schema_of(df).names
         for name in (*self.table.config.record_key, *self.table.config.partition_fields):
             if name not in given:
@@ -106,6 +108,16 @@ class Writer:
         return self._commit(df, [], by_value, DELETE, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
+
+    def _refuse_other_tables(self) -> None:
+        config, where = self.table.config, self.table.path
+        config.refuse_merge(where)
+        if not config.record_key:
+            raise UnsupportedTable(
+                "The table names no record key: Hudi's writers make one for each row.",
+                where=where,
+                hint="Let them go on writing it; compacting, cleaning and reading it here is supported.",
+            )
 
     def _evolved(self, state: TableState, columns: pa.Schema) -> TableState:
         """The table with the schema that these rows give it; `InvalidInput`, by column, where they do not fit."""

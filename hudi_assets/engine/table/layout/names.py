@@ -16,9 +16,10 @@ from hudi_assets.engine.storage import FileInfo
 
 _BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet", re.ASCII)
 _LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII)
+# What these say of rows is in log and base files too.
+_CHANGES = re.compile(r"\.[^_]+_\d{14,17}\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII)
 # Data files of kinds that are not read: passed over, their rows would be missing.
 _OTHER_FILES = {
-    "change data (.cdc log files)": re.compile(r"\.[^_]+_\d{14,17}\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII),
     "ORC base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.orc", re.ASCII),
     "HFile base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.hfile", re.ASCII),
 }
@@ -41,6 +42,11 @@ def log_version(path: str) -> int:
     if match is None:
         raise CorruptTable("This is no log file's name.", where=path)
     return int(match["version"])
+
+
+def holds_changes(name: str) -> bool:
+    """True for a file of change data beside a slice's files (`hoodie.table.cdc.enabled`)."""
+    return _CHANGES.fullmatch(name) is not None
 
 
 class FileNames:

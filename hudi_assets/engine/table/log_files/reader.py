@@ -32,6 +32,7 @@ from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, 
 from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.log_files.headers import log_headers
+from hudi_assets.engine.table.settings.not_merged import LET_HUDI
 
 log = logging.getLogger(__name__)
 
@@ -93,14 +94,35 @@ class StoredBlock:
         columns that may come as such.
         """
         where = f"{storage.base}: {self.path}"
-        content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
-        if len(content) < self.block.content_size:
-            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=where)
+        block = self._whole(storage)
         if chosen is not None:
             with _named(where):
-                content = avro_codec.chosen_records(content, chosen)
-        block = replace(self.block, content=content)
+                block = replace(block, content=avro_codec.chosen_records(block.content, chosen))
         return block_records(block, schema, ordering, where, columns, dictionaries)
+
+    def to_look_at(
+        self, storage: Storage, schema: pa.Schema, ordering: str, columns: Sequence[str]
+    ) -> tuple[LogRecords, str | None]:
+        """Its records in those of the columns that a look asks for, and why they are not merged here (None: they are).
+
+        Rows need not be whole: a column that they lack is null.
+        """
+        where = f"{storage.base}: {self.path}"
+        block = self._whole(storage)
+        if block.type is BlockType.DELETE:
+            return block_records(block, schema, ordering, where), None
+        with _named(where):
+            names = column_names(block)
+            rows = data_block_table(block, [name for name in columns if name in names])
+            asked = [field.with_nullable(True) for field in schema if field.name in columns]
+            return Rows(avro_project.project(rows, pa.schema(asked))), columns_not_merged(names)
+
+    def _whole(self, storage: Storage) -> LogBlock:
+        content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
+        if len(content) < self.block.content_size:
+            where = f"{storage.base}: {self.path}"
+            raise CorruptTable("The log file ends within a block that was whole a moment ago.", where=where)
+        return replace(self.block, content=content)
 
     def reads_chosen(self, deciding: Sequence[str]) -> bool:
         """True where the deciding columns, and then some of the rows, are decoded without the rest."""
@@ -169,27 +191,45 @@ def _refuse_framed(block: LogBlock) -> None:
         )
 
 
-def refuse_unsupported(block: LogBlock) -> None:
-    """Refuse a block of a kind that is not read, by name. The caller says of which file (`located`)."""
-    if block.type in (BlockType.HFILE_DATA, BlockType.CDC):
-        raise UnsupportedTable(f"Log blocks of type {block.type.name} are not supported.")
+def is_read(block: LogBlock) -> bool:
+    """True for a block whose records can be read; False for kinds that are known and not read."""
+    return block.type not in (BlockType.HFILE_DATA, BlockType.CDC)
+
+
+def block_not_merged(block: LogBlock) -> str | None:
+    """Why a block's records are not merged here, in a sentence; None where they are."""
+    if not is_read(block):
+        return f"Log blocks of type {block.type.name} are not merged here."
     for key, words in (
-        (HeaderKey.IS_PARTIAL, "holds partial updates"),
+        (HeaderKey.IS_PARTIAL, "holds partial updates (as MERGE INTO writes them)"),
         (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
     ):
         if block.header.get(key, "false").lower() != "false":
-            raise UnsupportedTable(f"A log block {words}, which is not supported.")
+            return f"A log block {words}, which is not merged here."
+    return None
+
+
+def columns_not_merged(names: Sequence[str]) -> str | None:
+    """Why rows of these columns are not whole rows of a table with meta columns; None where they are."""
+    if OPERATION in names:
+        return f"The rows have {OPERATION} (changelog mode), which is not merged here."
+    if KEY not in names:
+        return "The rows have no Hudi meta columns, which is not merged here."
+    if all(name in META_COLUMNS for name in names):
+        return "The rows have meta columns alone: a bootstrapped table has its data elsewhere."
+    return None
+
+
+def refuse_unsupported(block: LogBlock) -> None:
+    """Refuse a block of a kind that is not merged, by name. The caller says of which file (`located`)."""
+    if (problem := block_not_merged(block)) is not None:
+        raise UnsupportedTable(problem, hint=LET_HUDI)
 
 
 def refuse_columns(names: Sequence[str], where: str) -> None:
     """Refuse rows whose columns say that they are not whole rows of a table with meta columns."""
-    if OPERATION in names:
-        raise UnsupportedTable(f"The rows have {OPERATION} (changelog mode), which is not supported.", where=where)
-    if KEY not in names:
-        raise UnsupportedTable("The rows have no Hudi meta columns, which is not supported.", where=where)
-    if all(name in META_COLUMNS for name in names):
-        hint = "A bootstrapped table has its data elsewhere."
-        raise UnsupportedTable("The rows have meta columns alone, which is not supported.", where=where, hint=hint)
+    if (problem := columns_not_merged(names)) is not None:
+        raise UnsupportedTable(problem, where=where)
 
 
 def block_records(
@@ -223,6 +263,15 @@ def _named(where: str) -> Iterator[None]:
         raise CorruptTable(error.what, where=where, hint=error.hint) from error
     except InvalidInput as error:
         raise UnsupportedTable(error.what, where=where, hint=NOT_READ_WIDER) from error
+
+
+def column_names(block: LogBlock) -> list[str]:
+    """The columns of a data block's rows."""
+    if block.type is not BlockType.PARQUET_DATA:
+        return avro_codec.field_names(_avro_schema(block))
+    with parquet_damage():
+        names: list[str] = open_parquet(pa.BufferReader(block.content)).schema_arrow.names
+        return names
 
 
 def data_block_table(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_assets.engine.errors import InvalidInput, located
+from hudi_assets.engine.errors import InvalidInput, UnsupportedTable, located
 from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_times, stated_minimum
 from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock
 from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, barriers_of, head_columns
@@ -20,9 +20,11 @@ from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.log_files.reader import (
     APPLIED_PROPERTY,
     StoredBlock,
+    block_not_merged,
+    column_names,
     count_deleted,
     data_block_table,
-    refuse_unsupported,
+    is_read,
 )
 
 
@@ -44,30 +46,45 @@ def _scan(
 ) -> ScannedLog:
     by_type = None if unit in MICROS_OF else unit
     found: list[tuple[LogBlock, BlockTimes]] = []
-    deletes = rollbacks = 0
+    rollbacks = 0
     last = ""
+    not_merged: str | None = None
     for block in log_headers(storage, path):
         if block.framed:
             return _unknown(f"the block at byte {block.offset} is damaged", last)
         if block.is_corrupt:
             continue
-        refuse_unsupported(block)
+        not_merged = not_merged or block_not_merged(block)
         last = max(last, block.instant_time)
         if block.type is BlockType.COMMAND:
             rollbacks += 1
             continue
         times = _by_header(block, column, unit)
         if times is None:
-            stored = StoredBlock(path, block)
-            records = stored.records(storage, schema, ordering, (*head_columns(ordering), column))
             try:
+                records, other = _to_look_at(storage, path, block, schema, ordering, column)
+                not_merged = not_merged or other
                 times = _times_of(records, block, column, by_type, ordering, unit)
+            except UnsupportedTable as error:
+                # Whatever it holds was committed with it.
+                not_merged = not_merged or str(error)
+                times = BlockTimes(f"{column}:{unit}", undated_rows=1, undated_deletes=1)
             except InvalidInput as error:  # a text that is no time: it could be any
                 return _unknown(f"{path}: {error.what}", last)
-        deletes += times.deletes
-        if not is_applied(block):
-            found.append((block, times))
-    return ScannedLog(_summary(path, found, deletes, rollbacks), last)
+        found.append((block, times))
+    summary = _summary(path, found, rollbacks)
+    if not_merged is not None:
+        # Nor is it known which of its records are deletes.
+        summary = summary._replace(deletes=None, not_merged=not_merged)
+    return ScannedLog(summary, last)
+
+
+def _to_look_at(
+    storage: Storage, path: str, block: LogBlock, schema: pa.Schema, ordering: str, column: str
+) -> tuple[LogRecords, str | None]:
+    if not is_read(block):
+        raise UnsupportedTable(block_not_merged(block) or "")
+    return StoredBlock(path, block).to_look_at(storage, schema, ordering, (*head_columns(ordering), column))
 
 
 def _unknown(reason: str, last: str) -> ScannedLog:
@@ -135,7 +152,9 @@ def times_of(records: LogRecords, column: str, unit: EventTimeUnit | None, order
     )
 
 
-def _summary(path: str, found: Sequence[tuple[LogBlock, BlockTimes]], deletes: int, rollbacks: int) -> LogSummary:
+def _summary(path: str, read: Sequence[tuple[LogBlock, BlockTimes]], rollbacks: int) -> LogSummary:
+    deletes = sum(times.deletes for _, times in read)
+    found = [(block, times) for block, times in read if not is_applied(block)]
     lows = [times.low for _, times in found if times.low is not None]
     highs = [times.high for _, times in found if times.high is not None]
     low, high = min(lows, default=None), max(highs, default=None)
@@ -164,6 +183,8 @@ def event_time_columns(storage: Storage, path: str, column: str) -> Iterator[pa.
     """Every data block's event-time column (as written) of one log file; deletes have none."""
     with located(f"{storage.base}: {path}"):
         for block in log_headers(storage, path):
-            if block.is_data and not is_applied(block):
+            if block.is_data and is_read(block) and not is_applied(block):
                 content = storage.read_at(path, block.content_offset, block.content_size)
-                yield data_block_table(replace(block, content=content), [column]).column(column)
+                whole = replace(block, content=content)
+                if column in column_names(whole):
+                    yield data_block_table(whole, [column]).column(column)

@@ -159,6 +159,28 @@ class TableConfig:
         """True where a delete without event time counts as an event of its commit's time: the owner's word."""
         return self.properties.get(DELETES_EVENT_TIME, "").lower() == "commit"
 
+    def merge_mode(self, where: str) -> MergeMode:
+        """How our merge orders the records of a key.
+
+        Asked by whatever merges or writes log records. Raises `UnsupportedTable` where our merge does not know the
+        table's rules, and says who can.
+        """
+        self.refuse_merge(where)
+        assert self.merging.mode is not None
+        return self.merging.mode
+
+    def refuse_merge(self, where: str) -> None:
+        """Raise `UnsupportedTable` where this project does not merge the table's log records."""
+        problem = self.merging.not_merged
+        if problem is not None:
+            raise UnsupportedTable(problem.what, where=where, hint=problem.hint)
+
+    def refuse_other_files(self, where: str) -> None:
+        """Raise `UnsupportedTable` where files are of another kind: such a table can be looked at alone."""
+        problem = self.merging.not_merged
+        if problem is not None and not problem.hudi_can:
+            raise UnsupportedTable(problem.what, where=where, hint=problem.hint)
+
     @property
     def ordered_by_event_time(self) -> bool:
         """True where the ordering field is the event-time field."""
@@ -345,16 +367,10 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
             where=where,
             hint="Only merge-on-read tables have log files to compact.",
         )
-    for key, wanted, words in (
-        ("hoodie.populate.meta.fields", "true", "The table has no Hudi meta columns"),
-        ("hoodie.table.base.file.format", "PARQUET", "The table's base files are not Parquet"),
-        ("hoodie.table.cdc.enabled", "false", "The table keeps change data (CDC)"),
-        ("hoodie.datasource.write.drop.partition.columns", "false", "The partition columns are dropped"),
-    ):
-        if get(key, wanted).lower() != wanted.lower():
-            raise UnsupportedTable(f"{words} ({key}={get(key)}), which is not supported.", where=where)
-    if not get("hoodie.table.recordkey.fields"):
-        raise UnsupportedTable("The table has no hoodie.table.recordkey.fields.", where=where)
+    key = "hoodie.table.base.file.format"
+    if get(key, "PARQUET").upper() != "PARQUET":
+        # Nobody could say which of its files is a slice's base file.
+        raise UnsupportedTable(f"The table's base files are not Parquet ({key}={get(key)}).", where=where)
 
 
 def _timezone(properties: Mapping[str, str], where: str) -> str:

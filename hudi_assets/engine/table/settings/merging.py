@@ -1,5 +1,7 @@
 """What hoodie.properties says about merging, checked: merge mode, ordering field, who runs table services. Pure.
 
+What our merge does not know is said in `MergeSettings.not_merged`: such a table can be looked at (`not_merged`).
+
 On version 6 the payload class and `hoodie.table.precombine.field` decide (tried: Hudi 0.15.0 looks at nothing else;
 1.2.0 fails where `hoodie.record.merge.mode` contradicts the payload class). See `docs/explanation/merge.md`.
 """
@@ -14,6 +16,7 @@ from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.settings.not_merged import NotMerged, files_of_another_kind, rules_of_another_kind
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 ORDERING_FIELD: Final = "hoodie.table.precombine.field"
@@ -56,46 +59,63 @@ _WRITTEN_BY_1_X: Final = (
     "hoodie.timeline.path",
 )
 _WRITTEN_HERE: Final = "hudi_assets.clock"
-# Each of these changes which rows a merge leaves, in a way of its own.
-_REFUSED: Final = {
-    "hoodie.payload.delete.field": "Deletes are told by a column of the payload's own",
-    "hoodie.payload.delete.marker": "Deletes are told by a marker of the payload's own",
-    "hoodie.table.partial.update.mode": "Log records are partial updates",
-    "hoodie.bootstrap.base.path": "The table is bootstrapped: its base files hold no meta columns",
-}
-_REFUSED_FLAGS: Final = {
-    "hoodie.allow.operation.metadata.field": "The table keeps _hoodie_operation",
-    "hoodie.table.multiple.base.file.formats.enable": "The table has base files of several formats",
-}
-_REFUSED_PREFIX: Final = "hoodie.record.merge.property."
 
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings:
-    """`ordering_field` is empty where the table has none. `ours`: Hudi's own table services never touch the table."""
+    """`ordering_field` is empty where the table has none, or several. `ours`: Hudi's table services never touch it.
+
+    `not_merged` says why this project does not merge the table's log records, and is None where it does. `mode` is how
+    its records are ordered, None where that is not known.
+    """
 
     payload_class: str
-    mode: MergeMode
+    mode: MergeMode | None
     ordering_field: str
     ours: bool
     exact_split: bool
+    not_merged: NotMerged | None = None
 
 
 def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: str) -> MergeSettings:
-    """The merge settings; `UnsupportedTable` or `InvalidInput`, naming key and value, for what cannot be merged."""
-    _refuse(properties, where)
+    """The merge settings; `InvalidInput`, naming key and value, for a setting of ours that is wrong.
+
+    What is not merged here is no error: it can be looked at.
+    """
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].strip().lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
     payload = properties.get(PAYLOAD_CLASS, "")
-    mode = _mode(properties, payload, layout, where)
+    mode, ordering, problem = _mode_and_ordering(properties, payload, layout, where)
     return MergeSettings(
         payload_class=payload,
         mode=mode,
-        ordering_field=_ordering_field(properties, mode, where),
+        ordering_field=ordering,
         ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
         exact_split=is_true(properties, EXACT_SPLIT),
+        not_merged=files_of_another_kind(properties) or problem,
     )
+
+
+def _mode_and_ordering(
+    properties: Mapping[str, str], payload: str, layout: Layout, where: str
+) -> tuple[MergeMode | None, str, NotMerged | None]:
+    """Mode and ordering field, and what our merge does not do of the table's rules."""
+    other = rules_of_another_kind(properties)
+    try:
+        _refuse_other_mergers(properties)
+        mode = _mode(properties, payload, layout, where)
+        ordering = _ordering_field(properties, mode)
+    except UnsupportedTable as unknown:
+        fields = _ordering_fields(properties)
+        hudi_can = not isinstance(unknown, _ContradictionError)
+        problem = NotMerged(unknown.what, unknown.hint, hudi_can=hudi_can)
+        return None, fields[0] if len(fields) == 1 else "", other or problem
+    if other is not None and not other.keeps_order(mode):
+        return None, ordering, other
+    if len(fields := _ordering_fields(properties)) > 1 and mode is not MergeMode.COMMIT_TIME_ORDERING:
+        other = other or NotMerged(f"The table has several ordering fields ({', '.join(fields)}).")
+    return mode, ordering, other
 
 
 def evident_rules(properties: Mapping[str, str], layout: Layout) -> dict[str, str]:
@@ -111,19 +131,14 @@ def evident_rules(properties: Mapping[str, str], layout: Layout) -> dict[str, st
     return {MERGE_RULES: RULES_1_X if by_1_x else RULES_0_X}
 
 
-def _refuse(properties: Mapping[str, str], where: str) -> None:
-    for key, words in _REFUSED.items():
-        if properties.get(key):
-            raise UnsupportedTable(f"{words} ({key}={properties[key]}), which is not supported.", where=where)
-    for key, words in _REFUSED_FLAGS.items():
-        if is_true(properties, key):
-            raise UnsupportedTable(f"{words} ({key}=true), which is not supported.", where=where)
-    for key in properties:
-        if key.startswith(_REFUSED_PREFIX):
-            raise UnsupportedTable(f"The merger's own property {key} is not supported.", where=where)
+def _refuse_other_mergers(properties: Mapping[str, str]) -> None:
     for key in (MERGER_STRATEGY, MERGE_STRATEGY_ID):
         if properties.get(key, EVENT_TIME_MERGER_ID) not in _MERGER_IDS:
-            raise UnsupportedTable(f"The record merger {properties[key]} ({key}) is not supported.", where=where)
+            raise UnsupportedTable(f"The table's record merger is {properties[key]} ({key}).")
+
+
+class _ContradictionError(UnsupportedTable):
+    """The properties say two things about merging: Hudi 1.x refuses such a table too."""
 
 
 def _mode(properties: Mapping[str, str], payload: str, layout: Layout, where: str) -> MergeMode:
@@ -145,7 +160,7 @@ def _mode(properties: Mapping[str, str], payload: str, layout: Layout, where: st
         raise UnsupportedTable(
             f"The table merges records by {payload or 'an unstated payload class'}.",
             where=where,
-            hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
+            hint="Merged here: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
         )
     elif stated in ("", MergeMode.COMMIT_TIME_ORDERING):
         # Hudi 0.x looks at the field alone, 1.x takes the class for commit-time ordering.
@@ -153,7 +168,7 @@ def _mode(properties: Mapping[str, str], payload: str, layout: Layout, where: st
         if stated_so or not properties.get(ORDERING_FIELD):
             return MergeMode.COMMIT_TIME_ORDERING
         return MergeMode.OVERWRITE_WITH_LATEST
-    raise UnsupportedTable(
+    raise _ContradictionError(
         f"The merge mode {stated or 'of the record merger'} contradicts the payload class {payload}.",
         where=where,
         hint="Hudi 0.15 goes by the payload class, 1.2 refuses such a table: let the properties agree.",
@@ -179,13 +194,13 @@ def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> Mer
         raise UnsupportedTable(
             f"The table merges records by {payload}.",
             where=where,
-            hint="Supported: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
+            hint="Merged here: DefaultHoodieRecordPayload, EventTimeAvroPayload, OverwriteWithLatestAvroPayload.",
         )
     if stated not in _STATED_MODES:
         raise UnsupportedTable(
             f"The table's merge mode is {stated or 'not stated'} ({MERGE_MODE}).",
             where=where,
-            hint=f"Supported: {', '.join(_STATED_MODES)}.",
+            hint=f"Merged here: {', '.join(_STATED_MODES)}.",
         )
     mode = MergeMode(stated)
     payloads, strategy = _AGREEING[mode]
@@ -194,7 +209,7 @@ def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> Mer
         (MERGE_STRATEGY_ID, properties.get(MERGE_STRATEGY_ID, ""), {strategy}),
     ):
         if said and said not in agreeing:
-            raise UnsupportedTable(
+            raise _ContradictionError(
                 f"The merge mode {stated} contradicts {key}={said}.",
                 where=where,
                 hint="Hudi infers one from the other: let the properties agree.",
@@ -202,16 +217,18 @@ def _stated_mode(properties: Mapping[str, str], payload: str, where: str) -> Mer
     return mode
 
 
-def _ordering_field(properties: Mapping[str, str], mode: MergeMode, where: str) -> str:
-    if mode is MergeMode.COMMIT_TIME_ORDERING:
-        return ""
+def _ordering_fields(properties: Mapping[str, str]) -> tuple[str, ...]:
     # Hudi 1.x writes the second key, into tables of version 6 too.
-    stated = properties.get(ORDERING_FIELD) or properties.get(ORDERING_FIELDS) or ""
-    fields = listed(stated)
+    return listed(properties.get(ORDERING_FIELD) or properties.get(ORDERING_FIELDS) or "")
+
+
+def _ordering_field(properties: Mapping[str, str], mode: MergeMode) -> str:
+    """The one ordering field; none where the mode asks for none, or where there are several."""
+    fields = _ordering_fields(properties)
+    if mode is MergeMode.COMMIT_TIME_ORDERING or len(fields) > 1:
+        return ""
     if not fields:
-        raise UnsupportedTable(f"The table has no {ORDERING_FIELD}, and {mode} needs one.", where=where)
-    if len(fields) > 1:
-        raise UnsupportedTable(f"Several ordering fields ({stated}) are not supported.", where=where)
+        raise UnsupportedTable(f"The table has no {ORDERING_FIELD}, and {mode} needs one.")
     return fields[0]
 
 

@@ -1,0 +1,37 @@
+"""Whether the executor of the settings can execute a plan: asked before anything is written.
+
+A plan needs event times and files, and no merge. So it is made for tables that this project does not merge too, and
+Apache Hudi executes it (`hudi_assets.executor=hudi`).
+"""
+
+from __future__ import annotations
+
+from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.event_time.table_times import TableTimes
+from hudi_assets.engine.model import Plan
+from hudi_assets.engine.table.settings.config import HUDI
+from hudi_assets.engine.table.settings.not_merged import LET_HUDI
+from hudi_assets.engine.table.state import TableState
+
+
+def refuse_execution(state: TableState, plan: Plan) -> None:
+    """Raise `UnsupportedTable` where the executor would not execute the plan, or not as it says."""
+    config, where = state.config, state.storage.base
+    config.refuse_other_files(where)
+    if config.executor == HUDI:
+        check_hudi_executes(config, state.layout, plan, where)
+        return
+    config.refuse_merge(where)
+    if config.compaction.by_event_time:
+        _refuse_log_files(state, plan)
+
+
+def _refuse_log_files(state: TableState, plan: Plan) -> None:
+    """Nothing in hoodie.properties tells of partial updates and log compactions: their log files do."""
+    summaries = TableTimes(state).ranges
+    for op in plan.operations:
+        for path in op.log_files:
+            problem = summaries[path].not_merged if path in summaries else None
+            if problem is not None:
+                raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=LET_HUDI)

@@ -1,0 +1,100 @@
+"""What this project's merge does not know of a table, told from hoodie.properties, in words. Pure.
+
+A look at a table needs its timeline, its files and their event times, and no merge. So such a table is opened like any
+other. What merges log records (our compaction, our queries of log files) or writes them asks `TableConfig.merge_mode`,
+the one place that refuses, and gives the reason from here. Hudi itself can compact most of these tables
+(`hudi_assets.executor=hudi`); where its files are of another kind than a plan of ours describes, not even that.
+`docs/reference/tables.md` lists what was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.settings import is_true
+
+LET_HUDI: Final = (
+    "It can be looked at and planned here, and compacted by Apache Hudi: state hudi_assets.executor=hudi and give its "
+    "Spark bundle (--hudi-bundle, HUDI_BUNDLE)."
+)
+LOOK_ALONE: Final = "It can be looked at here. Let the engine that wrote it compact it."
+CDC: Final = "hoodie.table.cdc.enabled"
+META_FIELDS: Final = "hoodie.populate.meta.fields"
+
+# Each of these makes a file of the table something else than a plan and a merge of ours take it for.
+_FILES: Final = {
+    "hoodie.bootstrap.base.path": "The table is bootstrapped: base files may lack their data, which is elsewhere",
+}
+_FILES_BY_VALUE: Final = (
+    (META_FIELDS, "true", "The table has no Hudi meta columns"),
+    ("hoodie.datasource.write.drop.partition.columns", "false", "The partition columns are dropped"),
+    ("hoodie.allow.operation.metadata.field", "false", "The table keeps _hoodie_operation"),
+    ("hoodie.table.multiple.base.file.formats.enable", "false", "The table has base files of several formats"),
+)
+# Each of these changes which rows a merge leaves, in a way of its own.
+_DELETES: Final = {
+    "hoodie.payload.delete.field": "Deletes are told by a column of the payload's own",
+    "hoodie.payload.delete.marker": "Deletes are told by a marker of the payload's own",
+}
+_PARTIAL: Final = "hoodie.table.partial.update.mode"
+_MERGER: Final = "hoodie.record.merge.property."
+_MERGER_DELETES: Final = tuple(f"{_MERGER}{key}" for key in _DELETES)
+
+
+@dataclass(frozen=True, slots=True)
+class NotMerged:
+    """Why this project does not merge a table's log records: a sentence, and what to do.
+
+    `hudi_can`: Hudi's execution of our plans is left to do it. `known_modes`: the modes whose order of records holds
+    all the same, so that a plan may part slices by their rule; in all others a plan takes whole slices.
+    """
+
+    what: str
+    advice: str | None = None
+    hudi_can: bool = True
+    known_modes: frozenset[MergeMode] = frozenset()
+
+    @property
+    def hint(self) -> str:
+        """What the reader can do."""
+        can = LET_HUDI if self.hudi_can else LOOK_ALONE
+        return f"{self.advice} {can}" if self.advice else can
+
+    def keeps_order(self, mode: MergeMode) -> bool:
+        """Whether the order of records is that of the mode."""
+        return mode in self.known_modes
+
+
+def files_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
+    """Why files of the table are not what a plan of ours would take them for; None where they are."""
+    for key, words in _FILES.items():
+        if properties.get(key):
+            return NotMerged(f"{words} ({key}).", hudi_can=False)
+    for key, usual, words in _FILES_BY_VALUE:
+        if properties.get(key, usual).strip().lower() != usual:
+            return NotMerged(f"{words} ({key}={properties[key]}).", hudi_can=False)
+    return None
+
+
+def rules_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
+    """Why records are merged by more than the merge mode says; None where they are not."""
+    if properties.get(_PARTIAL):
+        return NotMerged(f"Log records are partial updates ({_PARTIAL}={properties[_PARTIAL]}).")
+    # In commit order the later record wins, be it a delete or not.
+    in_commit_order = frozenset({MergeMode.COMMIT_TIME_ORDERING})
+    for key, words in _DELETES.items():
+        if properties.get(key):
+            return NotMerged(f"{words} ({key}).", known_modes=in_commit_order)
+    merger = [key for key in properties if key.startswith(_MERGER)]
+    if merger:
+        known = in_commit_order if set(merger) <= set(_MERGER_DELETES) else frozenset()
+        return NotMerged(
+            f"The record merger has properties of its own ({', '.join(sorted(merger))}).", known_modes=known
+        )
+    if is_true(properties, CDC):
+        # The rows are merged as in any other table; a compaction writes their changes too, and ours would not.
+        return NotMerged(f"The table keeps change data ({CDC}=true).", known_modes=frozenset(MergeMode))
+    return None

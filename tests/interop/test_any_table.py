@@ -1,0 +1,321 @@
+"""Tables whose log records this project does not merge: looked at and planned here, compacted by Apache Hudi.
+
+Each configuration goes the same way. Hudi writes five commits: rows, an update of some columns, a late one, a delete
+and an update. Here the table is looked at; the native executor refuses it by name before anything is written; a plan is
+made, and Hudi executes it. Then Hudi's own queries give what they gave, and the freshness is what the rows written say.
+`docs/reference/tables.md` is made from what is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_assets.engine import HudiTable, NoPlan, Plan, UnsupportedTable
+from hudi_assets.engine.actions.compaction.hudi_executor import hudi_options as execution_options
+from hudi_assets.engine.model import Action
+from scripts.hudi_client import Hudi, bundle
+from tests.interop.tables import MINUTE, START
+from tests.interop.test_hudi_executor import compact
+from tests.tables.local_session import LocalSession
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+
+THRESHOLD = START + 40 * MINUTE
+LATENCY_MS = 3_600_000
+STATED = {
+    "hudi_assets.writers": "stopped",
+    "hoodie.payload.event.time.field": "ts",
+    "hudi_assets.event.time.unit": "ms",
+    "hudi_assets.data.latency": "1h",
+    "hudi_assets.query.grace": "0s",
+}
+BUCKETS = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "1",
+    "hoodie.bucket.index.hash.field": "id",
+}
+PAYLOAD = "hoodie.datasource.write.payload.class"
+ORDERING = "hoodie.datasource.write.precombine.field"
+VERSION = "hoodie.write.table.version"
+_MODEL = "org.apache.hudi.common.model."
+More = Callable[[int, int, str], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A configuration. `words`: why it is not merged here. `more`: further columns, by key, batch and kind of batch.
+
+    With them a delete is a row that says so. `remains`: the minute of the earliest event that a plan at minute 40
+    leaves; None where it takes whole slices, so that nothing remains.
+    """
+
+    name: str
+    words: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    release: str = "1.2.0"
+    more: More | None = None
+    remains: int | None = None
+    cheap: bool = False
+
+    def write(self, hudi: Hudi, path: Path) -> None:
+        options = self._options()
+        for mark, (numbers, minute, kind) in enumerate(BATCHES):
+            deletes = kind == "D" and self.more is None
+            given = {"hoodie.datasource.write.operation": "delete"} if deletes else {}
+            hudi.write(path, self._rows(numbers, minute, mark, kind), {**options, **given})
+
+    def _options(self) -> dict[str, str]:
+        return {
+            "hoodie.table.name": "t",
+            "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+            "hoodie.datasource.write.operation": "upsert",
+            "hoodie.datasource.write.recordkey.field": "id",
+            ORDERING: "ts",
+            "hoodie.datasource.write.partitionpath.field": "p",
+            "hoodie.compact.inline": "false",
+            "hoodie.clean.automatic": "false",
+            "hoodie.archive.automatic": "false",
+            VERSION: "9",
+            **BUCKETS,
+            **self.options,
+        }
+
+    def _rows(self, numbers: Iterable[int], minute: int, mark: int, kind: str) -> pa.Table:
+        # An update of some columns: the other is null, its default.
+        some = {"a": mark % 2 == 1, "b": mark == 2} if kind == "U" else {"a": True, "b": True}
+        rows = [
+            {
+                "id": f"k{n}",
+                "p": "ab"[n % 2],
+                "ts": START + (minute + n) * MINUTE,
+                "a": f"{mark}-{n}" if some["a"] else None,
+                "b": mark * 100 + n if some["b"] else None,
+                **(self.more(n, mark, kind) if self.more else {}),
+            }
+            for n in numbers
+        ]
+        more = self.more(0, 0, "I") if self.more else {}
+        kinds = [pa.field(name, pa.int64() if isinstance(value, int) else pa.string()) for name, value in more.items()]
+        return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *kinds]))
+
+
+COLUMNS = (
+    pa.field("id", pa.string()),
+    pa.field("p", pa.string()),
+    pa.field("ts", pa.int64()),
+    pa.field("a", pa.string()),
+    pa.field("b", pa.int64()),
+)
+# Keys, the minute of the first one's event, and what is done. The third batch is late.
+BATCHES = ((range(8), 0, "I"), ([0, 1, 2, 3], 30, "U"), ([2, 5], 20, "U"), ([4], 58, "D"), ([1, 6], 90, "U"))
+LATE, DELETE = 22, 62
+
+
+def change(number: int, mark: int, kind: str) -> dict[str, Any]:
+    return {"Op": kind}
+
+
+def postgres(number: int, mark: int, kind: str) -> dict[str, Any]:
+    return {"_event_lsn": mark * 1000 + number, "_change_operation_type": {"I": "c", "U": "u", "D": "d"}[kind]}
+
+
+def numbered(number: int, mark: int, kind: str) -> dict[str, Any]:
+    return {"seq": mark}
+
+
+CELLS = (
+    Cell("partial payload, v9", "partial updates", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload"}, cheap=True),
+    Cell(
+        "partial payload, v8", "PartialUpdateAvroPayload", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "8"}
+    ),
+    Cell(
+        "partial payload, v6", "PartialUpdateAvroPayload", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "6"}
+    ),
+    Cell(
+        "partial payload, v6 of 0.15.0",
+        "PartialUpdateAvroPayload",
+        {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "6"},
+        release="0.15.0",
+    ),
+    Cell(
+        "non-defaults payload, v9",
+        "partial updates",
+        {PAYLOAD: _MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
+    ),
+    Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change, remains=DELETE),
+    Cell(
+        "Debezium Postgres, v9",
+        "partial updates",
+        {PAYLOAD: _MODEL + "debezium.PostgresDebeziumAvroPayload", ORDERING: "_event_lsn"},
+        more=postgres,
+    ),
+    Cell("change data, v9", "keeps change data", {"hoodie.table.cdc.enabled": "true"}, remains=91, cheap=True),
+    Cell("change data, v6", "keeps change data", {"hoodie.table.cdc.enabled": "true", VERSION: "6"}),
+    Cell("two ordering fields, v9", "several ordering fields", {ORDERING: "ts,seq"}, more=numbered, remains=DELETE),
+)
+
+
+def of(cell: Cell) -> Any:
+    return pytest.param(cell, id=cell.name, marks=() if cell.cheap else pytest.mark.slow)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What Hudi's queries give: snapshot, time travel to each commit, and ranges of commits."""
+
+    hudi: Hudi
+    path: Path
+    instants: tuple[str, ...]
+
+    @classmethod
+    def of(cls, hudi: Hudi, path: Path) -> Answers:
+        return cls(hudi, path, tuple(t for t, action, _ in hudi.timeline(path) if action == "deltacommit"))
+
+    def ask(self) -> list[list[tuple[Any, ...]]]:
+        last = self.instants[-1]
+        ranges = [{"query": "incremental", "begin": "000", "end": last}]
+        ranges += [{"query": "incremental", "begin": self.instants[1], "end": self.instants[-2]}]
+        past = [{"query": "time_travel", "as_of": instant} for instant in self.instants]
+        asked = [{"query": "snapshot"}, *past, *ranges]
+        return [plain(rows) for rows in self.hudi.answers(self.path, asked)]
+
+
+def plain(rows: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows' own columns, and the commit of each."""
+    names = sorted(n for n in rows.column_names if not n.startswith("_hoodie") or n == "_hoodie_commit_time")
+    return sorted((tuple(row[name] for name in names) for row in rows.to_pylist()), key=str)
+
+
+def files(path: Path) -> list[str]:
+    """What is written to a table, but for what a look keeps beside it."""
+    return sorted(str(f) for f in path.rglob("*") if ".aux" not in f.parts and f.suffix != ".crc")
+
+
+def is_looked_at(path: Path, words: str) -> None:
+    """Every look answers, and the native executor refuses before anything is written."""
+    table, before = HudiTable.open(str(path), settings=STATED), files(path)
+    promise = table.freshness()
+    assert promise.freshness == START + LATE * MINUTE - 1, promise
+    assert table.validate() == ()
+    assert table.stats().remaining_log_files > 0
+    assert isinstance(table.plan_compaction(threshold=THRESHOLD, dry_run=True), Plan)
+    due = table.look().due
+    assert isinstance(due, NoPlan), due
+    for said in (words, "hudi_assets.executor=hudi"):
+        assert said in due.reason
+        with pytest.raises(UnsupportedTable, match=said):
+            table.plan_compaction(threshold=THRESHOLD)
+    assert files(path) == before
+
+
+def executed(cell: Cell, hudi: Hudi, path: Path, index: str = "BUCKET") -> None:
+    """Plan here, let Hudi execute. The cheap ones in the Hudi that runs already."""
+    settings = {**STATED, "hudi_assets.executor": "hudi", "hoodie.index.type": index}
+    if not cell.cheap:
+        done = compact(path, THRESHOLD, jar=str(bundle(cell.release)), **settings)
+        assert sum(op["logs_compacted"] for op in done.get("operations", ())) > 0, done
+        return
+    table = HudiTable.open(str(path), settings=settings)
+    assert isinstance(table.look().due, Plan)
+    assert isinstance(table.plan_compaction(threshold=THRESHOLD), Plan)
+    hudi.compaction(path, "execute", **execution_options(table.config))
+
+
+def promise_holds(cell: Cell, hudi: Hudi, path: Path) -> None:
+    """The freshness is what the written rows say, and the read-optimized view holds what it promises."""
+    table = HudiTable.open(str(path), settings=STATED)
+    assert table.state().timeline.completed(Action.COMMIT)
+    assert not table.state().timeline.pending_compactions
+    assert table.validate() == ()
+    promise = table.freshness()
+    if cell.remains is None:
+        assert table.stats().remaining_log_files == 0
+        assert promise.freshness == promise.computed_at - LATENCY_MS
+    else:
+        assert promise.freshness == START + cell.remains * MINUTE - 1
+    written = [(n, minute + n) for numbers, minute, _ in BATCHES for n in numbers]
+    later = {f"k{n}" for n, minute in written if START + minute * MINUTE > (promise.freshness or 0)}
+    shown, rows = (
+        [row for row in hudi.read(path, query).to_pylist() if row["id"] not in later]
+        for query in ("read_optimized", "snapshot")
+    )
+    own = ("id", "p", "ts", "a", "b")
+    assert sorted([r[c] for c in own] for r in shown) == sorted([r[c] for c in own] for r in rows)
+
+
+@pytest.mark.parametrize("cell", map(of, CELLS))
+def test_planned_here_and_executed_by_hudi(cell: Cell, path: Path, request: pytest.FixtureRequest) -> None:
+    hudi = request.getfixturevalue("hudi_1_2" if cell.release == "1.2.0" else "hudi_0_15")
+    cell.write(hudi, path)
+    is_looked_at(path, cell.words)
+    answers = Answers.of(hudi, path)
+    before = answers.ask()
+    executed(cell, hudi, path)
+    assert answers.ask() == before
+    promise_holds(cell, hudi, path)
+
+
+# -- tables of 1.2.0's SQL, with its defaults
+
+
+MERGE = (
+    "merge into {{t}} t using (select concat('k', id) id, {start} + ({minute} + id) * {unit} ts, '{mark}' a "
+    "from range(8) where id in ({numbers})) s on t.id = s.id when matched then update set t.ts = s.ts, t.a = s.a"
+)
+UPDATE = "update {{t}} set a = '{mark}', ts = {start} + ({minute} + b) * {unit} where b in ({numbers})"
+
+
+def in_sql(hudi: Hudi, path: Path, change: str, key: str) -> None:
+    """Eight rows, an update, a late one, one more. Three changes: the fourth would be compacted by Hudi at once."""
+    table = f"any_{abs(hash(str(path)))}"
+    columns = "id string, ts bigint, a string, b bigint, p string"
+    values = ", ".join(f"('k{n}', {START + n * MINUTE}, '0-{n}', {n}, '{'ab'[n % 2]}')" for n in range(8))
+    more = [
+        change.format(start=START, minute=minute, unit=MINUTE, mark=mark, numbers=numbers)
+        for mark, minute, numbers in ((1, 30, "0, 1, 2, 3"), (2, 20, "2, 5"), (3, 90, "1, 6"))
+    ]
+    for statement in (
+        f"create table {{t}} ({columns}) using hudi partitioned by (p) location '{path}' "
+        f"tblproperties (type='mor'{key})",
+        f"insert into {{t}} (id, ts, a, b, p) values {values}",
+        *more,
+    ):
+        hudi.ask("sql", statement=statement.format(t=table))
+
+
+@pytest.mark.slow
+def test_merge_into_with_some_columns(hudi_1_2: Hudi, path: Path) -> None:
+    """Its log blocks are partial updates, which nothing in hoodie.properties tells."""
+    cell = Cell("merge into", "partial updates")
+    in_sql(hudi_1_2, path, MERGE, ", primaryKey='id', orderingFields='ts'")
+    assert HudiTable.open(str(path)).config.merging.not_merged is None
+    is_looked_at(path, cell.words)
+    answers = Answers.of(hudi_1_2, path)
+    before = answers.ask()
+    executed(cell, hudi_1_2, path, index="SIMPLE")
+    assert answers.ask() == before
+    promise_holds(cell, hudi_1_2, path)
+
+
+@pytest.mark.slow
+def test_generated_keys_are_merged_here(hudi_1_2: Hudi, path: Path, session: LocalSession) -> None:
+    """A table without a record key: its rows have keys all the same, and by those it is compacted natively."""
+    in_sql(hudi_1_2, path, UPDATE, "")
+    table = HudiTable.open(str(path), settings=STATED)
+    assert not table.config.record_key
+    assert table.freshness().freshness == START + LATE * MINUTE - 1
+    answers = Answers.of(hudi_1_2, path)
+    before = answers.ask()
+    assert plain(table.snapshot(session).toArrow()) == before[0]
+    plan = table.plan_compaction(threshold=THRESHOLD)
+    assert isinstance(plan, Plan)
+    table.execute_compaction(session, plan.instant)
+    assert answers.ask() == before
+    assert plain(table.snapshot(session).toArrow()) == before[0]
+    promise_holds(Cell("generated keys", "", remains=91), hudi_1_2, path)

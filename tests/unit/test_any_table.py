@@ -1,0 +1,340 @@
+"""A look never refuses: tables that are not merged here answer by their timeline, files and event times."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
+from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
+from hudi_assets.engine.format.log_file.codec import HeaderKey, encode_block, read_blocks
+from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model.log_summary import LogSummary, Since, Undated, from_json, to_json
+from tests.tables.local_session import Frame, LocalSession
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("n", pa.int64())])
+HOUR = 3_600_000
+HUDI = {"hudi_assets.executor": "hudi"}
+_MODEL = "org.apache.hudi.common.model."
+_MERGER = "hoodie.record.merge.property.hoodie.payload.delete."
+# What a table states (None: it does not), and what says why it is not merged here.
+RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
+    "partial payload of version 6": (
+        6,
+        {"hoodie.compaction.payload.class": f"{_MODEL}PartialUpdateAvroPayload"},
+        "PartialUpdateAvroPayload",
+    ),
+    "custom payload": (6, {"hoodie.compaction.payload.class": "com.example.Ours"}, "com.example.Ours"),
+    "custom merger": (6, {"hoodie.compaction.record.merger.strategy": "my-own"}, "record merger is my-own"),
+    "delete marker": (
+        6,
+        {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"},
+        "told by a column of the payload's own",
+    ),
+    "change data of version 6": (6, {"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
+    "partial updates": (9, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
+    "custom mode": (9, {"hoodie.record.merge.mode": "CUSTOM"}, "merge mode is CUSTOM"),
+    "properties of the merger": (9, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
+    "change data": (9, {"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
+    "several ordering fields": (9, {"hoodie.table.ordering.fields": "ts,n"}, "several ordering fields"),
+    "no ordering field": (9, {"hoodie.table.ordering.fields": None}, "needs one"),
+    "an ordering field that is no column": (
+        9,
+        {"hoodie.table.ordering.fields": "nobody", "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+        "partial updates",
+    ),
+}
+FILES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
+    "no meta columns": (9, {"hoodie.populate.meta.fields": "false"}, "no Hudi meta columns"),
+    "bootstrapped": (6, {"hoodie.bootstrap.base.path": "/elsewhere"}, "bootstrapped"),
+    "partition columns dropped": (
+        9,
+        {"hoodie.datasource.write.drop.partition.columns": "true"},
+        "partition columns are dropped",
+    ),
+    "changelog": (9, {"hoodie.allow.operation.metadata.field": "true"}, "_hoodie_operation"),
+    "a contradiction": (
+        9,
+        {"hoodie.compaction.payload.class": f"{_MODEL}OverwriteWithLatestAvroPayload"},
+        "contradicts",
+    ),
+}
+
+
+def stating(table: HudiTable, stated: Mapping[str, str | None]) -> None:
+    file = Path(table.path) / ".hoodie/hoodie.properties"
+    kept = [line for line in file.read_text().splitlines() if line.split("=")[0] not in stated]
+    file.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in stated.items() if value is not None)]))
+
+
+def opened(table: HudiTable, **more: str) -> HudiTable:
+    settings = {"hudi_assets.data.latency": "1h", "hudi_assets.query.grace": "0s", "hudi_assets.writers": "stopped"}
+    return HudiTable.open(table.path, settings={**settings, **more})
+
+
+def made(session: LocalSession, path: Path, version: int) -> HudiTable:
+    """Two slices of a base file and two log files each: event times of 1, 2 and 5 hours, in this order."""
+    table = HudiTable.create(
+        str(path),
+        SCHEMA,
+        record_key=["id"],
+        ordering_field="ts",
+        event_time_field="ts",
+        partition_fields=["p"],
+        buckets=1,
+        table_version=version,
+    )
+    table = opened(table)
+    table.upsert(session, rows(session, 0))
+    first = table.plan_compaction(threshold=10)
+    assert isinstance(first, Plan)
+    table.execute_compaction(session, first.instant)
+    for hours in (2, 1, 5):
+        table.upsert(session, rows(session, hours))
+    return table
+
+
+def rows(session: LocalSession, hours: int) -> Frame:
+    return session.rows([{"id": k, "ts": hours * HOUR + n, "p": k, "n": n} for n, k in enumerate("ab")], SCHEMA)
+
+
+def files(table: HudiTable) -> list[str]:
+    return sorted(str(file) for file in Path(table.path).rglob("*") if ".aux" not in file.parts)
+
+
+def every_look(table: HudiTable) -> None:
+    """Each answers; the freshness is that of the oldest record in a log file."""
+    before = files(table)
+    assert table.freshness().freshness == HOUR - 1
+    stats = table.stats()
+    assert (stats.remaining_log_files, stats.min_event_time) == (6, HOUR)
+    assert table.validate() == ()
+    looks: list[Callable[[], object]] = [
+        table.profile,
+        table.metrics,
+        table.log_bars,
+        table.carried_over,
+        table.leftovers,
+        table.past_freshness,
+        table.past_compactions,
+        table.lateness,
+        table.observed_latency,
+        table.cost_curve,
+        table.savepoints,
+        table.view_digest,
+        table.event_time_unit,
+        lambda: table.late_records(2 * HOUR),
+        lambda: list(table.log_event_times()),
+    ]
+    for look in looks:
+        look()
+    assert files(table) == before
+
+
+def refused(table: HudiTable, session: LocalSession, words: str) -> None:
+    """Our merge, our writer and our queries of log files, by name; nothing is written."""
+    before = files(table)
+    calls: list[Callable[[], object]] = [
+        table.plan_compaction,
+        lambda: table.snapshot(session),
+        lambda: table.incremental(session, "000"),
+        lambda: table.time_travel(session, "20990101000000000"),
+        lambda: table.upsert(session, rows(session, 6)),
+        lambda: table.delete(session, rows(session, 6)),
+        lambda: table.bulk_insert(session, rows(session, 6)),
+    ]
+    for call in calls:
+        with pytest.raises(UnsupportedTable, match=words):
+            call()
+    assert files(table) == before
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_that_are_not_known(name: str, session: LocalSession, tmp_path: Path) -> None:
+    version, stated, words = RULES[name]
+    stating(made(session, tmp_path / "t", version), stated)
+    table = opened(made_at(tmp_path))
+    every_look(table)
+    refused(table, session, words)
+    due = table.look().due
+    assert isinstance(due, NoPlan)
+    assert words in due.reason
+    assert "hudi_assets.executor=hudi" in due.reason
+    assert table.read_optimized(session).count() == 2
+    shown = table.due_compaction()
+    assert isinstance(shown, Plan)
+    with pytest.raises(UnsupportedTable, match=r"hudi_assets\.executor=hudi"):
+        table.refuse_execution(shown)
+    by_hudi = opened(made_at(tmp_path), **HUDI)
+    assert isinstance(by_hudi.look().due, Plan)
+    plan = by_hudi.plan_compaction()
+    assert isinstance(plan, Plan)
+    assert by_hudi.pending_plan() == plan
+    before = files(table)
+    with pytest.raises(UnsupportedTable, match=words):
+        table.execute_compaction(session, plan.instant)
+    assert files(table) == before
+
+
+def made_at(tmp_path: Path) -> HudiTable:
+    return HudiTable.open(str(tmp_path / "t"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_another_kind_are_looked_at_alone(name: str, session: LocalSession, tmp_path: Path) -> None:
+    version, stated, words = FILES[name]
+    stating(made(session, tmp_path / "t", version), stated)
+    for more in ({}, HUDI):
+        table = opened(made_at(tmp_path), **more)
+        every_look(table)
+        refused(table, session, words)
+        for call in (lambda: table.read_optimized(session), table.clean, table.archive, table.savepoint):  # noqa: B023
+            with pytest.raises(UnsupportedTable, match=words):
+                call()
+        due = table.look().due
+        assert isinstance(due, NoPlan)
+        assert "hudi_assets.executor=hudi" not in due.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("change data", True),
+        ("several ordering fields", True),
+        ("partial updates", False),
+        ("custom mode", False),
+        ("properties of the merger", False),  # with event-time ordering: a row may be a delete
+        # Hudi's execution carries nothing over.
+        ("change data of version 6", False),
+        ("custom payload", False),
+    ],
+)
+def test_a_plan_parts_slices_where_the_order_of_records_is_known(
+    name: str, parts: bool, session: LocalSession, tmp_path: Path
+) -> None:
+    version, stated, _ = RULES[name]
+    stating(made(session, tmp_path / "t", version), stated)
+    plan = opened(made_at(tmp_path), **HUDI).plan_compaction(threshold=2 * HOUR + 10)
+    assert isinstance(plan, Plan)
+    assert [len(op.log_files) for op in plan.operations] == [2 if parts else 3] * 2
+    assert not any(op.carried_over for op in plan.operations)
+
+
+def test_hudi_is_not_given_plans_of_version_6_that_we_merge(session: LocalSession, tmp_path: Path) -> None:
+    """Such a plan may carry log files over, which Hudi's commit does not list."""
+    table = made(session, tmp_path / "t", 6)
+    with pytest.raises(UnsupportedTable, match="table version 6"):
+        opened(table, **HUDI).plan_compaction()
+
+
+def test_generated_keys_are_merged_and_not_written(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    before = table.snapshot(session).toArrow().sort_by("id")
+    stating(table, {"hoodie.table.recordkey.fields": None})
+    table = opened(made_at(tmp_path))
+    every_look(table)
+    with pytest.raises(UnsupportedTable, match="names no record key"):
+        table.upsert(session, rows(session, 6))
+    plan = table.plan_compaction()
+    assert isinstance(plan, Plan)
+    table.execute_compaction(session, plan.instant)
+    after = table.snapshot(session).toArrow().sort_by("id")
+    assert after.drop_columns(["_hoodie_file_name"]) == before.drop_columns(["_hoodie_file_name"])
+
+
+def other_writers_block(
+    table: HudiTable, header: Mapping[int, str], columns: list[str] | None = None, folder: str = "p=a"
+) -> Path:
+    """A block of another writer behind the newest log file's: its header says nothing of event times."""
+    log = max(Path(table.path, folder).glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    block = read_blocks(log.read_bytes())[0]
+    content = bytes(block.content)
+    if columns is not None:
+        kept = parquet_of(content).select(columns)
+        content = parquet_bytes(kept)
+    written = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(content)), **header}
+    log.write_bytes(log.read_bytes() + encode_block(block.type, written, content))
+    return log
+
+
+def parquet_of(content: bytes) -> pa.Table:
+    return pq.read_table(pa.BufferReader(content))
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def avro_of(table: pa.Table) -> str:
+    return arrow_to_avro_schema(table.schema, "t", "t")
+
+
+PARTIAL: Mapping[int, str] = {HeaderKey.IS_PARTIAL: "true"}
+
+
+def test_a_partial_update_with_its_event_time_counts_by_it(session: LocalSession, tmp_path: Path) -> None:
+    table = opened(made(session, tmp_path / "t", 9))
+    log = other_writers_block(table, PARTIAL)
+    assert table.freshness().freshness == HOUR - 1
+    plan = table.due_compaction()
+    assert isinstance(plan, Plan)
+    with pytest.raises(UnsupportedTable, match="partial updates") as refusal:
+        table.plan_compaction()
+    assert log.name in (refusal.value.where or "")
+    assert "hudi_assets.executor=hudi" in str(refusal.value)
+    assert not table.pending_plan()
+    assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
+
+
+def test_a_slice_with_partial_updates_is_taken_whole(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    for folder in ("p=a", "p=b"):
+        other_writers_block(table, PARTIAL, folder=folder)
+    plan = opened(table, **HUDI).plan_compaction(threshold=2 * HOUR + 10)
+    assert isinstance(plan, Plan)
+    assert [len(op.log_files) for op in plan.operations] == [3, 3]
+
+
+def test_a_partial_update_without_event_time_is_bounded_by_its_commit(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    columns = ["_hoodie_commit_time", "_hoodie_record_key", "id", "n"]
+    other_writers_block(table, PARTIAL, columns)
+    promise = opened(table).freshness()
+    assert promise.freshness == HOUR - 1
+    assert [bound.log_files for bound in promise.bounds] == [1]
+    # Without a latency nobody knows when such a record happened.
+    unknown = HudiTable.open(table.path).freshness()
+    assert unknown.freshness is None
+    assert "without event time" in (unknown.reason or "")
+
+
+def test_what_is_not_merged_is_kept_beside_the_table(session: LocalSession, tmp_path: Path) -> None:
+    """The second look reads no log file, and says the same."""
+    table = made(session, tmp_path / "t", 9)
+    other_writers_block(table, PARTIAL)
+    for _ in range(2):
+        with pytest.raises(UnsupportedTable, match="partial updates"):
+            opened(table).plan_compaction()
+
+
+def test_a_summary_comes_back_as_it_was_kept() -> None:
+    plain = LogSummary(1, 2, 0)
+    other = LogSummary(None, None, None, reason="r", undated=Undated(Since("1"), None), not_merged="why")
+    assert [from_json(to_json(one)) for one in (plain, other)] == [plain, other]
+    assert len(to_json(plain)) == 8, "earlier versions of this project read the same cache"
+    with pytest.raises(ValueError, match="too many"):
+        from_json([*to_json(other), None])
+
+
+def test_an_exact_split_of_such_a_table_is_refused(session: LocalSession, tmp_path: Path) -> None:
+    stating(made(session, tmp_path / "t", 6), RULES["custom payload"][1])
+    given = {"hudi_assets.exact.split": "true", "hudi_assets.table.services": "ours"}
+    with pytest.raises(InvalidInput, match=str(MergeMode.EVENT_TIME_ORDERING)):
+        opened(made_at(tmp_path), **given).plan_compaction()
