@@ -13,11 +13,11 @@ from hudi_assets.engine.actions.compaction.other_engines import refuse_short_que
 from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
 from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
 from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
-from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
+from hudi_assets.engine.actions.compaction.who_executes import refuse_execution, unless_refused
 from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
@@ -90,10 +90,10 @@ class Maintenance(OpenedTable):
         """Refuse a plan that the executor of the settings (`hudi_assets.executor`) would not execute.
 
         Args:
-            plan: Of `plan_compaction(dry_run=True)`, `due_compaction` or `pending_plan`.
+            plan: Published or not.
 
         Raises:
-            UnsupportedTable: Its log records are not merged here. The error says who can.
+            UnsupportedTable: Its log records are not merged here.
         """
         refuse_execution(self.state(), plan)
 
@@ -102,7 +102,7 @@ class Maintenance(OpenedTable):
 
         Returns:
             Freshness, numbers, the pending plan, the plan that is due and leftovers. A damaged table has no compaction
-            due, nor has one whose event times nobody can read. Its freshness is None, with the reason.
+            due, nor has one that is not merged here, or whose event times nobody can read.
         """
         state = self._readable()
         stats = stats_of(state)
@@ -110,12 +110,8 @@ class Maintenance(OpenedTable):
             problem = state.zone_problem
             limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
             due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
-            if isinstance(due, Plan) and due.query_time is not None and due.query_time.refused:
-                due = NoPlan(due.query_time.words, due.query_time)
             if isinstance(due, Plan):
-                refuse_execution(state, due)
-        except UnsupportedTable as refused:
-            due = NoPlan(str(refused))
+                due = unless_refused(state, due)
         except CorruptTable as damage:
             due = NoPlan(str(damage))
         except InvalidInput as wrong:

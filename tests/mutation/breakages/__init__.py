@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.mutation.breakages import (
     actions,
+    any_table,
     catalog,
     cli,
     dagster,
@@ -31,6 +32,7 @@ __all__ = ["BREAKAGES", "Breakage"]
 
 BREAKAGES: tuple[Breakage, ...] = (
     *actions.BREAKAGES,
+    *any_table.BREAKAGES,
     *catalog.BREAKAGES,
     *cli.BREAKAGES,
     *dagster.BREAKAGES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
-from hudi_assets.engine.model import Plan
+from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI
 from hudi_assets.engine.table.state import TableState
@@ -25,6 +25,17 @@ def refuse_execution(state: TableState, plan: Plan) -> None:
     config.refuse_merge(where)
     if config.compaction.by_event_time:
         _refuse_log_files(state, plan)
+
+
+def unless_refused(state: TableState, plan: Plan) -> Plan | NoPlan:
+    """A plan that is due, or why it would not be published by these settings."""
+    if plan.query_time is not None and plan.query_time.refused:
+        return NoPlan(plan.query_time.words, plan.query_time)
+    try:
+        refuse_execution(state, plan)
+    except UnsupportedTable as refused:
+        return NoPlan(str(refused))
+    return plan
 
 
 def _refuse_log_files(state: TableState, plan: Plan) -> None:
