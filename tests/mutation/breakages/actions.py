@@ -125,8 +125,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "another ordering field is closed by ranges, not by prefix",
         f"{_ENGINE}/actions/compaction/closure.py",
-        "if rule.mode.compares_base_rows and rule.by_event_time:",
-        "if rule.mode.compares_base_rows:",
+        "rule.mode.compares_base_rows and rule.by_event_time:",
+        "rule.mode.compares_base_rows:",
         SELECTION,
     ),
     Breakage(
@@ -419,8 +419,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a merge mode without a rule parts slices",
         f"{_ENGINE}/actions/compaction/closure.py",
-        "if rule.mode not in _HAVE_RULES:",
-        "if False:",
+        "if rule.mode not in _HAVE_RULES or any(",
+        "if any(",
         CLOSURE,
     ),
     Breakage(

@@ -67,13 +67,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         LOOKS,
     ),
     Breakage(
-        "a slice is parted whose merge nobody here knows",
-        f"{_ACTIONS}/closure.py",
-        "    if rule.mode not in _HAVE_RULES or any(s.not_merged for s in known):",
-        "    if any(s.not_merged for s in known):",
-        LOOKS,
-    ),
-    Breakage(
         "a plan of version 6 for Hudi carries log files over",
         f"{_ACTIONS}/planning.py",
         "            merging.mode if parts else None,\n",
