@@ -148,7 +148,7 @@ CELLS = (
         "partial updates",
         {PAYLOAD: _MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
     ),
-    Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change, remains=DELETE),
+    Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change),
     Cell(
         "Debezium Postgres, v9",
         "partial updates",

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
-from hudi_assets.engine.format.log_file.codec import HeaderKey, encode_block, read_blocks
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.log_summary import LogSummary, Since, Undated, from_json, to_json
 from tests.tables.local_session import Frame, LocalSession
@@ -313,6 +313,36 @@ def test_a_partial_update_without_event_time_is_bounded_by_its_commit(session: L
     unknown = HudiTable.open(table.path).freshness()
     assert unknown.freshness is None
     assert "without event time" in (unknown.reason or "")
+
+
+@pytest.mark.parametrize(("ordering", "bounded"), [("ts,n", False), ("ts", True)])
+def test_a_delete_with_several_ordering_values_has_an_event_time(
+    ordering: str, bounded: bool, session: LocalSession, tmp_path: Path
+) -> None:
+    """The owner's word that deletes without one count at their commit does not bound it."""
+    table = made(session, tmp_path / "t", 9)
+    keys = session.rows([{"id": "a", "p": "a"}], pa.schema([("id", pa.string()), ("p", pa.string())]))
+    opened(table).delete(session, keys)
+    stating(table, {"hoodie.table.ordering.fields": ordering})
+    word = {"hudi_assets.deletes.event.time": "commit"}
+    promise = HudiTable.open(table.path, settings=word).freshness()
+    assert (promise.min_event_time is not None) == bounded
+    assert opened(table, **word).freshness().freshness == HOUR - 1
+
+
+def test_a_block_that_is_not_read_is_bounded_by_its_commit(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    log = max(Path(table.path, "p=a").glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    block = read_blocks(log.read_bytes())[0]
+    header = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(bytes(block.content)))}
+    log.write_bytes(log.read_bytes() + encode_block(BlockType.HFILE_DATA, header, b"not read"))
+    promise = opened(table).freshness()
+    assert (promise.freshness, [bound.log_files for bound in promise.bounds]) == (HOUR - 1, [1])
+    unknown = HudiTable.open(table.path).freshness()
+    assert unknown.freshness is None
+    assert "HFILE_DATA" in (unknown.reason or "")
+    with pytest.raises(UnsupportedTable, match="HFILE_DATA"):
+        opened(table).plan_compaction()
 
 
 def test_what_is_not_merged_is_kept_beside_the_table(session: LocalSession, tmp_path: Path) -> None:

@@ -71,13 +71,19 @@ class _Bounds:
         if undated.rows is not None:
             found.append(self._less_latency(undated.rows))
         if undated.deletes is not None:
-            at_commit = self.state.config.deletes_count_at_commit
+            at_commit = self.state.config.deletes_count_at_commit and not self._has_other_event_times
             found.append(self._at_commit(undated.deletes) if at_commit else self._less_latency(undated.deletes))
         known = [bound for bound in found if bound is not None]
         if len(known) < len(found):
             return None
         lowest = min(known)
         return lowest if undated.low is None else lowest._replace(at=min(lowest.at, undated.low))
+
+    @property
+    def _has_other_event_times(self) -> bool:
+        """True where deletes may have an event time that is not read, as one of several ordering values."""
+        config = self.state.config
+        return config.merging.not_merged is not None and not config.ordering_field
 
     def _less_latency(self, since: Since) -> Bound | None:
         at = self._committed_ms(since)

@@ -104,7 +104,9 @@ def cut_of(state: TableState) -> Cut:
     """As the planner selects where nothing deletes."""
     config = state.config
     by_event_time = config.ordered_by_event_time and TableTimes(state).column[1] is not EventTimeUnit.ISO
-    ranges = config.merging.mode.compares_base_rows and by_event_time and not state.layout.back_dates_plans
+    mode = config.merging.mode
+    compares = mode is not None and mode.compares_base_rows
+    ranges = compares and by_event_time and not state.layout.back_dates_plans
     return Cut.RANGES if ranges else Cut.PREFIX
 
 

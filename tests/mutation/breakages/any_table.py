@@ -88,9 +88,9 @@ BREAKAGES: tuple[Breakage, ...] = (
         LOOKS,
     ),
     Breakage(
-        "deletes that a marker tells are no deletes where event times order records",
+        "deletes that a marker tells are taken for no deletes",
         f"{_TABLE}/settings/merging.py",
-        "    if other is not None and not other.keeps_order(mode):\n        return None, ordering, other\n",
+        "    if other is not None and not other.keeps_order:\n        return None, ordering, other\n",
         "",
         STATED,
     ),
@@ -114,5 +114,12 @@ BREAKAGES: tuple[Breakage, ...] = (
         "                or holds_changes(name)\n",
         "",
         ("tests/unit/test_refusals.py",),
+    ),
+    Breakage(
+        "a delete with several ordering values counts at its commit",
+        "hudi_assets/engine/event_time/commit_bound.py",
+        "deletes_count_at_commit and not self._has_other_event_times",
+        "deletes_count_at_commit",
+        LOOKS,
     ),
 )

@@ -71,7 +71,6 @@ def session_settings(bundle: str) -> dict[str, str]:
 
 def check_hudi_executes(config: TableConfig, layout: Layout, plan: Plan | None, where: str) -> None:
     """Raise `UnsupportedTable` where Hudi's execution would not give what the plan says."""
-    config.refuse_other_files(where)
     carries = plan is not None and any(op.carried_over for op in plan.operations)
     if not layout.hudi_executes_plans and (carries or config.merging.not_merged is None):
         raise UnsupportedTable(

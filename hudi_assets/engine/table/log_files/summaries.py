@@ -49,6 +49,7 @@ def _scan(
     rollbacks = 0
     last = ""
     not_merged: str | None = None
+    unread: str | None = None
     for block in log_headers(storage, path):
         if block.framed:
             return _unknown(f"the block at byte {block.offset} is damaged", last)
@@ -67,13 +68,15 @@ def _scan(
                 times = _times_of(records, block, column, by_type, ordering, unit)
             except UnsupportedTable as error:
                 # Whatever it holds was committed with it.
-                not_merged = not_merged or str(error)
+                unread = unread or str(error)
                 times = BlockTimes(f"{column}:{unit}", undated_rows=1, undated_deletes=1)
             except InvalidInput as error:  # a text that is no time: it could be any
                 return _unknown(f"{path}: {error.what}", last)
         found.append((block, times))
     summary = _summary(path, found, rollbacks)
-    if not_merged is not None:
+    if unread is not None:
+        summary = summary._replace(reason=f"{path}: {unread}")
+    if (not_merged := not_merged or unread) is not None:
         # Nor is it known which of its records are deletes.
         summary = summary._replace(deletes=None, not_merged=not_merged)
     return ScannedLog(summary, last)

@@ -111,7 +111,7 @@ def _mode_and_ordering(
         hudi_can = not isinstance(unknown, _ContradictionError)
         problem = NotMerged(unknown.what, unknown.hint, hudi_can=hudi_can)
         return None, fields[0] if len(fields) == 1 else "", other or problem
-    if other is not None and not other.keeps_order(mode):
+    if other is not None and not other.keeps_order:
         return None, ordering, other
     if len(fields := _ordering_fields(properties)) > 1 and mode is not MergeMode.COMMIT_TIME_ORDERING:
         other = other or NotMerged(f"The table has several ordering fields ({', '.join(fields)}).")

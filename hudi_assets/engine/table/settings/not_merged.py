@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true
 
 LET_HUDI: Final = (
@@ -41,31 +40,26 @@ _DELETES: Final = {
 }
 _PARTIAL: Final = "hoodie.table.partial.update.mode"
 _MERGER: Final = "hoodie.record.merge.property."
-_MERGER_DELETES: Final = tuple(f"{_MERGER}{key}" for key in _DELETES)
 
 
 @dataclass(frozen=True, slots=True)
 class NotMerged:
     """Why this project does not merge a table's log records: a sentence, and what to do.
 
-    `hudi_can`: Hudi's execution of our plans is left to do it. `known_modes`: the modes whose order of records holds
-    all the same, so that a plan may part slices by their rule; in all others a plan takes whole slices.
+    `hudi_can`: Hudi's execution of our plans is left to do it. `keeps_order`: the merge mode's order of records holds
+    all the same, and deletes are known, so that a plan may part slices by its rule. Else a plan takes whole slices.
     """
 
     what: str
     advice: str | None = None
     hudi_can: bool = True
-    known_modes: frozenset[MergeMode] = frozenset()
+    keeps_order: bool = False
 
     @property
     def hint(self) -> str:
         """What the reader can do."""
         can = LET_HUDI if self.hudi_can else LOOK_ALONE
         return f"{self.advice} {can}" if self.advice else can
-
-    def keeps_order(self, mode: MergeMode) -> bool:
-        """Whether the order of records is that of the mode."""
-        return mode in self.known_modes
 
 
 def files_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
@@ -83,18 +77,13 @@ def rules_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
     """Why records are merged by more than the merge mode says; None where they are not."""
     if properties.get(_PARTIAL):
         return NotMerged(f"Log records are partial updates ({_PARTIAL}={properties[_PARTIAL]}).")
-    # In commit order the later record wins, be it a delete or not.
-    in_commit_order = frozenset({MergeMode.COMMIT_TIME_ORDERING})
     for key, words in _DELETES.items():
         if properties.get(key):
-            return NotMerged(f"{words} ({key}).", known_modes=in_commit_order)
+            return NotMerged(f"{words} ({key}).")
     merger = [key for key in properties if key.startswith(_MERGER)]
     if merger:
-        known = in_commit_order if set(merger) <= set(_MERGER_DELETES) else frozenset()
-        return NotMerged(
-            f"The record merger has properties of its own ({', '.join(sorted(merger))}).", known_modes=known
-        )
+        return NotMerged(f"The record merger has properties of its own ({', '.join(sorted(merger))}).")
     if is_true(properties, CDC):
         # The rows are merged as in any other table; a compaction writes their changes too, and ours would not.
-        return NotMerged(f"The table keeps change data ({CDC}=true).", known_modes=frozenset(MergeMode))
+        return NotMerged(f"The table keeps change data ({CDC}=true).", keeps_order=True)
     return None
