@@ -166,6 +166,7 @@ def test_rules_that_are_not_known(name: str, session: LocalSession, tmp_path: Pa
     assert words in due.reason
     assert "hudi_assets.executor=hudi" in due.reason
     assert table.read_optimized(session).count() == 2
+    assert len(table.publication().groups) == 1
     shown = table.due_compaction()
     assert isinstance(shown, Plan)
     with pytest.raises(UnsupportedTable, match=r"hudi_assets\.executor=hudi"):
@@ -193,7 +194,8 @@ def test_files_of_another_kind_are_looked_at_alone(name: str, session: LocalSess
         table = opened(made_at(tmp_path), **more)
         every_look(table)
         refused(table, session, words)
-        for call in (lambda: table.read_optimized(session), table.clean, table.archive, table.savepoint):  # noqa: B023
+        views = (lambda: table.read_optimized(session), table.publication, table.read_optimized_groups)  # noqa: B023
+        for call in (*views, table.clean, table.archive, table.savepoint):
             with pytest.raises(UnsupportedTable, match=words):
                 call()
         due = table.look().due

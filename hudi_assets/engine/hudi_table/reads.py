@@ -120,6 +120,7 @@ class Reads(OpenedTable):
 
     def read_optimized_groups(self) -> list[tuple[list[str], dict[str, str]]]:
         """The current base files by the schema that they have, and Spark SQL per column of the table for each."""
+        self.config.refuse_other_files(self.path)
         return base_file_groups(self.state())
 
     def read_optimized_files(self) -> list[str]:

@@ -143,7 +143,12 @@ class Reports(OpenedTable):
         return feed_of_past(self.state(), data_latency)
 
     def publication(self) -> Publication:
-        """What a catalog is told: freshness, columns and the current base files, all of one reading."""
+        """What a catalog is told: freshness, columns and the current base files, all of one reading.
+
+        Raises:
+            UnsupportedTable: The base files are of another kind: a view of them alone would not show the table's rows.
+        """
+        self.config.refuse_other_files(self.path)
         state = self._readable()
         promise = look.freshness_of(state)
         return Publication(
