@@ -167,20 +167,22 @@ def of(cell: Cell) -> Any:
 
 @dataclass(frozen=True)
 class Answers:
-    """What Hudi's queries give: snapshot, time travel to each commit, and ranges of commits."""
+    """What Hudi's queries give: snapshot, time travel to each commit, and ranges of commits (`inner`: one within too)."""
 
     hudi: Hudi
     path: Path
     instants: tuple[str, ...]
+    inner: bool = True
 
     @classmethod
-    def of(cls, hudi: Hudi, path: Path) -> Answers:
-        return cls(hudi, path, tuple(t for t, action, _ in hudi.timeline(path) if action == "deltacommit"))
+    def of(cls, hudi: Hudi, path: Path, *, inner: bool = True) -> Answers:
+        return cls(hudi, path, tuple(t for t, action, _ in hudi.timeline(path) if action == "deltacommit"), inner)
 
     def ask(self) -> list[list[tuple[Any, ...]]]:
         last = self.instants[-1]
         ranges = [{"query": "incremental", "begin": "000", "end": last}]
-        ranges += [{"query": "incremental", "begin": self.instants[1], "end": self.instants[-2]}]
+        if self.inner:
+            ranges += [{"query": "incremental", "begin": self.instants[1], "end": self.instants[-2]}]
         past = [{"query": "time_travel", "as_of": instant} for instant in self.instants]
         asked = [{"query": "snapshot"}, *past, *ranges]
         return [plain(rows) for rows in self.hudi.answers(self.path, asked)]
@@ -300,7 +302,8 @@ def test_merge_into_with_some_columns(hudi_1_2: Hudi, path: Path) -> None:
     in_sql(hudi_1_2, path, MERGE, ", primaryKey='id', orderingFields='ts'")
     assert HudiTable.open(str(path)).config.merging.not_merged is None
     is_looked_at(path, cell.words)
-    answers = Answers.of(hudi_1_2, path)
+    # 1.2.0 itself fails to read a range of partial updates alone: "Cannot grow BufferHolder".
+    answers = Answers.of(hudi_1_2, path, inner=False)
     before = answers.ask()
     executed(cell, hudi_1_2, path, index="SIMPLE")
     assert answers.ask() == before
