@@ -167,7 +167,7 @@ def of(cell: Cell) -> Any:
 
 @dataclass(frozen=True)
 class Answers:
-    """What Hudi's queries give: snapshot, time travel to each commit, and ranges of commits (`inner`: one within too)."""
+    """What Hudi's queries give: snapshot, time travel to each commit, ranges of commits (`inner`: also one within)."""
 
     hudi: Hudi
     path: Path
