@@ -29,6 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.many_tables import make_tables, show
+from tests.ports import free_port
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SENSOR = "many_event_time_trigger"
@@ -91,12 +92,6 @@ class Database:
                 continue
         before, self._cpu = self._cpu, cpu
         return {"database_cpu": cpu - before, "database_mb": memory} if cpu else {}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def await_port(port: int, process: Process) -> None:

@@ -27,6 +27,7 @@ from hudi_assets.monitoring.samples import GAUGES, LABELS, NAMES, registry_of
 from hudi_assets.monitoring.tables import Monitored, watched_tables
 from hudi_assets.monitoring.watch import Watch
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
+from tests.ports import free_port
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import compact
 
@@ -310,12 +311,6 @@ def test_the_rules_are_printed(run: Callable[..., Answer]) -> None:
     answer = run("metrics", "--rules")
     assert answer.code == DONE
     assert "alert: HudiAssetsFreshnessBeyondSlo" in answer.out
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def test_they_are_served_until_it_is_told_to_end(table: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ import yaml
 from hudi_assets.engine import HudiTable
 from hudi_assets.monitoring.samples import NAMES
 from tests.cli.conftest import Answer
+from tests.ports import free_port
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import created
 
@@ -148,12 +148,6 @@ def test_a_case_that_is_wrong_is_noticed(tmp_path: Path) -> None:
 
 
 # -- a real Prometheus ----------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @contextmanager

@@ -6,7 +6,6 @@ Spark starts a second attempt of a task on another host only: 127.0.0.1 and 127.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import pyspark
 
+from tests.ports import free_port
+
 WORKERS = 2
 _UP_S = 300.0
 
@@ -22,7 +23,7 @@ _UP_S = 300.0
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
     """The master's URL; its processes end with the block. Logs and work folders are in `folder`."""
-    port = _free_port()
+    port = free_port()
     url = f"spark://127.0.0.1:{port}"
     processes = [_start(folder, "master", "127.0.0.1", "master.Master", "--port", str(port), "--webui-port", "0")]
     try:
@@ -47,13 +48,6 @@ def cluster(folder: Path) -> Iterator[str]:
             process.terminate()
         for process in processes:
             process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _start(folder: Path, name: str, host: str, main: str, *args: str) -> subprocess.Popen[bytes]:

@@ -33,6 +33,7 @@ from dagster._core.instance.ref import InstanceRef
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.timeline.instants import format_instant
 from tests.dagster.ticking import MORE
+from tests.ports import free_port
 from tests.tables.local_session import LocalSession, install
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -133,12 +134,6 @@ def table(home: Path, name: str) -> HudiTable:
     rows = [{"id": 1, "event_time": datetime.now(UTC) + timedelta(hours=1)}]
     made.upsert(session, session.rows(rows, schema))
     return made
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def await_port(port: int, server: subprocess.Popen[bytes]) -> None:

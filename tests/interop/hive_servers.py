@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from hudi_assets import catalog
 from scripts.hudi_client import InteropMissing, interop_home
+from tests.ports import answers, free_port
 
 _DRIVER = "postgresql-42.7.4.jar"
 _SITE = """<?xml version="1.0"?>
@@ -99,7 +99,7 @@ def _process(command: Sequence[str], log: Path, port: int, stop: Sequence[str] =
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 180
-            while not _answers(port):
+            while not answers(port):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"{command[0]} did not start: {log.read_text('utf-8', 'replace')[-2000:]}")
                 time.sleep(0.2)
@@ -114,18 +114,6 @@ def _process(command: Sequence[str], log: Path, port: int, stop: Sequence[str] =
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _run(*command: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
 import time
 import urllib.error
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyarrow import fs
+
+from tests.ports import free_port
 
 BUCKET = "lake"
 # As scripts/stores-setup: its version is in the name, so that another one is built anew.
@@ -98,7 +99,7 @@ class Minio:
 @contextmanager
 def running_minio(program: Path, folder: Path) -> Iterator[Minio]:
     """A MinIO with one empty bucket; it ends with the context."""
-    minio = Minio(_free_port(), f"user{secrets.token_hex(6)}", secrets.token_hex(16))
+    minio = Minio(free_port(), f"user{secrets.token_hex(6)}", secrets.token_hex(16))
     environment = {
         **os.environ,
         "MINIO_ROOT_USER": minio.access_key_id,
@@ -123,12 +124,6 @@ def running_minio(program: Path, folder: Path) -> Iterator[Minio]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(minio: Minio, process: subprocess.Popen[bytes]) -> None:

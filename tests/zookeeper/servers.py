@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from tests.ports import answers, free_port
 
 TICK_MS = 200
 """ZooKeeper gives a session from 2 to 20 ticks: 0.4 to 4 seconds here."""
@@ -35,7 +36,7 @@ class ZooKeeper:
 
     def wait(self) -> None:
         deadline = time.monotonic() + 60
-        while not _answers(self.port):
+        while not answers(self.port):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"ZooKeeper did not start: {self._log.read_text('utf-8', 'replace')[-2000:]}")
             time.sleep(0.05)
@@ -100,15 +101,3 @@ def java() -> list[str]:
     jars = Path(spec.submodule_search_locations[0]) / "jars" / "*"
     program = Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else Path("java")
     return [str(program), *_FLAGS, "-cp", str(jars)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -23,9 +23,10 @@ from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.transaction.lock import write_lock
 from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER, ZOOKEEPER
 from hudi_assets.engine.transaction.zookeeper import BASE_PATH, LOCK_KEY, SESSION, URL, ZooKeeperLock
+from tests.ports import free_port
 from tests.races.player import SCHEMA, create, rows_of
 from tests.tables.local_session import LocalSession
-from tests.zookeeper.servers import ZooKeeper, curator, free_port, zookeeper
+from tests.zookeeper.servers import ZooKeeper, curator, zookeeper
 
 SESSION_MS = 1_000
 """ZooKeeper ends a session that was silent for so long at its next tick."""

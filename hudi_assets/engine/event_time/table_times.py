@@ -15,12 +15,13 @@ from typing import Final
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
-from hudi_assets.engine.model import NO_THRESHOLD, Action, Instant, LogFile
+from hudi_assets.engine.gc_pause import no_collecting
+from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit, Source
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
-from hudi_assets.engine.table.files.hidden import all_hidden_files, hidden_files
+from hudi_assets.engine.table.files.hidden import Hidden, all_hidden_files, hidden_files
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.log_files.summaries import scan_summary
 from hudi_assets.engine.table.state import TableState
@@ -125,10 +126,24 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
     stats = _own_stats(times)
     with suppress(OSError):  # a table that this process may only read keeps no memory
         times.remember(newest=_NEVER_ARCHIVED)
-    found: dict[str, LogSummary] = {}
-    missing = []
     hidden = hidden_by_file(state)
-    for log in (*state.remaining_logs, *hidden):
+    logs = (*state.remaining_logs, *hidden)
+    with no_collecting(len(logs)):
+        found, missing = _of_stats(logs, stats, hidden)
+    if missing:
+        known = times.unit
+        scanned = times.scanned if known.source is Source.VALUES else scan(state, missing)
+        found |= {log.path: _in_millis(scanned[log.path].summary, known) for log in missing}
+    return found
+
+
+def _of_stats(
+    logs: Iterable[LogFile | BaseFile], stats: Mapping[str, WriteStat], hidden: Mapping[LogFile | BaseFile, Hidden]
+) -> tuple[dict[str, LogSummary], list[LogFile]]:
+    """What write stats say, by path, and the log files that have to be read."""
+    found: dict[str, LogSummary] = {}
+    missing: list[LogFile] = []
+    for log in logs:
         stat = stats.get(log.path) or stats.get(log.original)
         # A file that grew since (HDFS-like appends) is not what its stat says.
         if (
@@ -143,11 +158,7 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
                 found[log.path] = of_an_unread_file(hidden[log])
         else:
             found[log.path] = LogSummary.stated(low, high, stat.num_deletes)
-    if missing:
-        known = times.unit
-        scanned = times.scanned if known.source is Source.VALUES else scan(state, missing)
-        found |= {log.path: _in_millis(scanned[log.path].summary, known) for log in missing}
-    return found
+    return found, missing
 
 
 def _summaries(state: TableState) -> Mapping[str, LogSummary]:

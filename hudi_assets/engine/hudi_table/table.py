@@ -18,7 +18,7 @@ from hudi_assets.engine.hudi_table.writes import Writes
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.storage import open_storage
-from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.layout.choice import layout_of_new_table
 from hudi_assets.engine.table.schema_on_read import check_no_schema_on_read
 from hudi_assets.engine.table.settings.config import read_config
 
@@ -85,8 +85,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             InvalidInput: Something asked for is not possible, or a table is there already. Nothing was written.
         """
         storage = open_storage(path, storage_options)
-        version = table_version or (6 if storage.capabilities.links else 9)
-        layout = layout_of(version, storage.base)
+        layout = layout_of_new_table(table_version, storage)
         asked = NewTable(
             schema=schema,
             record_key=record_key,

@@ -35,9 +35,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a new table in a bucket is of a version that cannot be changed there",
-        f"{_ENGINE}/hudi_table/table.py",
-        "        version = table_version or (6 if storage.capabilities.links else 9)\n",
-        "        version = table_version or 6\n",
+        f"{_ENGINE}/table/layout/choice.py",
+        "layout_of(version or (6 if storage.capabilities.links else 9), ",
+        "layout_of(version or 6, ",
         STORES,
     ),
     Breakage(

@@ -1,4 +1,4 @@
-"""Which layout a table version has: chosen once, when a table is opened."""
+"""Which layout a table version has: chosen once, when a table is made or opened."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.layout.v6 import LayoutV6
 from hudi_assets.engine.table.layout.v8 import LayoutV8
@@ -23,3 +24,8 @@ def layout_of(version: int, where: str) -> Layout:
             hint=f"Supported: {', '.join(map(str, _LAYOUTS))}.",
         )
     return layout
+
+
+def layout_of_new_table(version: int | None, storage: Storage) -> Layout:
+    """The layout of a table that is to be made. Without a version: 6, and 9 in a bucket, where 6 cannot be changed."""
+    return layout_of(version or (6 if storage.capabilities.links else 9), storage.base)
