@@ -117,7 +117,7 @@ def parse_time(value: int | str | datetime, what: str = "threshold") -> int:
 
 
 def parse_latency(value: int | str | timedelta) -> int:
-    """A data latency in milliseconds.
+    """A duration, of a data latency or an interval, in milliseconds.
 
     Args:
         value: Milliseconds, a timedelta, or text such as `2h`, `90m`, `1d 12h`.
@@ -133,10 +133,10 @@ def parse_latency(value: int | str | timedelta) -> int:
         text = str(value).strip().lower()
         parts = _PARTS.findall(text)
         if not parts or _PARTS.sub("", text).strip():
-            raise InvalidInput(f"The data latency {value!r} is not a duration.", hint="Give one as 2h, 90m or 1d 12h.")
+            raise InvalidInput(f"{value!r} is not a duration.", hint="Give one as 2h, 90m or 1d 12h.")
         ms = round(sum(float(number) * _MS[unit] for number, unit in parts))
     if ms < 0:
-        raise InvalidInput(f"The data latency {value!r} is negative.")
+        raise InvalidInput(f"The duration {value!r} is negative.")
     return ms
 
 
