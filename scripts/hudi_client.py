@@ -60,13 +60,26 @@ def _existing(path: Path) -> Path:
 class Hudi:
     """A running Hudi release. Start is about ten seconds; afterwards a small query takes under one."""
 
-    def __init__(self, release: str, *, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        release: str,
+        *,
+        log: Path | None = None,
+        jars: Sequence[Path] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`jars` stand beside the bundle on Spark's class path; `settings` are Spark's, over those of the server."""
         self.release = release
         self._scratch = Path(tempfile.mkdtemp(prefix="hudi-interop-"))
         self._log = (log or self._scratch / "server.log").open("ab")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         self._process = subprocess.Popen(
-            [str(interop_python()), str(ROOT / "scripts" / "hudi_server.py"), str(bundle(release))],
+            [
+                str(interop_python()),
+                str(ROOT / "scripts" / "hudi_server.py"),
+                ",".join(map(str, (bundle(release), *jars))),
+                json.dumps(dict(settings or {})),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -6,7 +6,7 @@ everything that Spark or the JVM print goes to stderr. `hudi_client.py` is the o
 
 Rows cross as Parquet files, so that no type is lost on the way: a request names the file to read or write.
 
-    python hudi_server.py BUNDLE.jar
+    python hudi_server.py BUNDLE.jar[,MORE.jar…] [SPARK'S SETTINGS AS JSON]
     {"do": "read", "path": "/t", "query": "snapshot", "out": "/tmp/x.parquet"}
     {"ok": true, "schema": "struct<…>"}
 """
@@ -25,13 +25,13 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 
-def start_spark(jar: str) -> Any:
+def start_spark(jars: str, more: dict[str, str] | None = None) -> Any:
     """A local Spark with Hudi's SQL extensions, so that `CALL` procedures work. Needs Java 17."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
-        "spark.jars": jar,
+        "spark.jars": jars,
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -51,7 +51,7 @@ def start_spark(jar: str) -> Any:
     if options := os.environ.get("INTEROP_JAVA_OPTIONS"):
         settings["spark.driver.extraJavaOptions"] += f" {options}"
     builder = SparkSession.builder.master("local[2]").appName("hudi-assets interop")
-    for key, value in settings.items():
+    for key, value in {**settings, **(more or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(os.environ.get("INTEROP_LOG_LEVEL", "OFF"))
@@ -244,7 +244,7 @@ def main() -> None:
     # Spark and the JVM print to file descriptor 1: keep it for answers, and give them stderr.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    spark = start_spark(sys.argv[1])
+    spark = start_spark(sys.argv[1], json.loads(sys.argv[2]) if len(sys.argv) > 2 else {})
     try:
         answers.write(json.dumps({"ok": True, "spark": spark.version}) + "\n")
         answers.flush()
