@@ -7,10 +7,10 @@
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
-# make test-stores-spark    tables in buckets through Spark; fetches 690 MB once
+# make test-stores-spark, test-stores-hudi    tables in buckets through Spark, and beside Apache Hudi; fetch 690 and 281 MB once
 # make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
-# make bench-page, bench-further    its result into docs/reference/benchmarks.md; growth, planning of many files, looking
+# make bench-page, bench-further, bench-store    its result into docs/reference/benchmarks.md; growth, planning of many files, looking; in a bucket
 # make sql    spark-sql on the same catalog
 
 DAYS ?= 14
@@ -47,7 +47,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-zookeeper test-fuzz test-breakages bench bench-page bench-further lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -172,6 +172,13 @@ test-stores-spark: setup
 	@$(ENV) scripts/hadoop-aws-setup 3.5.0
 	@$(ENV) python -m pytest -m "" tests/stores/test_queries_by_spark.py $(ARGS)
 
+# Apache Hudi 1.2.0 and we on one table on a real MinIO: in turn, and at once with Hudi's own lock.
+test-stores-hudi: setup
+	@scripts/stores-setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) scripts/hadoop-aws-setup 3.3.4
+	@$(ENV) python -m pytest -m "" -rP tests/stores/test_beside_hudi.py $(ARGS)
+
 # Hudi's lock in ZooKeeper: who waits for whom, and what a holder's death frees. `make test` runs a slice of it.
 test-zookeeper: setup
 	@$(ENV) python -m pytest tests/zookeeper $(ARGS)
@@ -196,6 +203,13 @@ bench-page: setup
 
 bench-further: setup
 	@$(ENV) python -m benchmarks.further --write docs/reference/benchmarks.md $(ARGS)
+
+# In a bucket of a MinIO on this machine, beside Apache Hudi there, with the requests of each; into its page.
+bench-store: setup
+	@scripts/stores-setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) scripts/hadoop-aws-setup
+	@$(ENV) python -m benchmarks.on_minio --rows $(ROWS) --runs $(RUNS) --write docs/reference/benchmarks.md $(ARGS)
 
 lint: setup
 	@$(ENV) ruff check .

@@ -56,15 +56,20 @@ def main() -> None:
             for row in scenarios.run():
                 found.append(row)
                 # Each row as soon as it is there: a run takes a while, and may be ended.
-                result.write_text(report.to_json(found, **_about(asked.cores, asked.memory)))
+                result.write_text(report.to_json(found, **about(_command(), asked.cores, asked.memory)))
         finally:
             scenarios.close()
     report.show(found)
 
 
-def _about(cores: int, memory: str) -> dict[str, str]:
+def _command() -> str:
+    return "python -m benchmarks " + " ".join(sys.argv[1:])
+
+
+def about(command: str, cores: int, memory: str) -> dict[str, str]:
+    """What a result says of the run that it is of."""
     return {
-        "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
+        "command": command,
         "machine": f"{cores} cores of {platform.machine()}, {memory} for each JVM",
         "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }

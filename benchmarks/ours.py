@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def session(memory: str) -> SparkSession:
+def session(memory: str, jars: Sequence[Path] = ()) -> SparkSession:
     """Spark on two cores, as the peers have it."""
-    return local_session(
-        "bench", master="local[2]", config={"spark.driver.memory": memory, "spark.ui.showConsoleProgress": "false"}
-    )
+    config = {"spark.driver.memory": memory, "spark.ui.showConsoleProgress": "false"}
+    if jars:
+        config["spark.jars"] = ",".join(map(str, jars))
+    return local_session("bench", master="local[2]", config=config)
 
 
 class Ours:
@@ -27,17 +29,18 @@ class Ours:
 
     name = "hudi-assets"
 
-    def __init__(self, spark: SparkSession, work: Work) -> None:
+    def __init__(self, spark: SparkSession, work: Work, table_version: int | None = None) -> None:
         self._spark = spark
+        self._version = {} if table_version is None else {"table_version": table_version}
         self._work = work
 
-    def open(self, path: Path) -> HudiTable:
+    def open(self, path: Path | str) -> HudiTable:
         settings = {"hudi_assets.writers": "stopped", "hoodie.payload.event.time.field": self._work.ordering_field}
         if self._work.event_time_unit:
             settings["hudi_assets.event.time.unit"] = self._work.event_time_unit
         return HudiTable.open(str(path), settings=settings)
 
-    def load(self, path: Path, rows: Path) -> None:
+    def load(self, path: Path | str, rows: Path) -> None:
         """A new table whose rows the read-optimized view shows: written into base files."""
         work = self._work
         table = HudiTable.create(
@@ -48,13 +51,14 @@ class Ours:
             partition_fields=list(work.partition_fields),
             buckets=work.buckets,
             event_time_unit=work.event_time_unit,
+            **self._version,
         )
         table.bulk_insert(self._spark, self._spark.read.parquet(str(rows)))
 
-    def upsert(self, path: Path, rows: Path) -> None:
+    def upsert(self, path: Path | str, rows: Path) -> None:
         self.open(path).upsert(self._spark, self._spark.read.parquet(str(rows)))
 
-    def compact(self, path: Path, threshold: int | None = None) -> None:
+    def compact(self, path: Path | str, threshold: int | None = None) -> None:
         """Plan and execute: what lies at or below a threshold (epoch ms), by default everything."""
         table = self.open(path)
         latency = "0s" if threshold is None else None
@@ -62,10 +66,10 @@ class Ours:
         assert not isinstance(plan, NoPlan), plan.reason
         table.execute_compaction(self._spark, plan.instant)
 
-    def snapshot(self, path: Path) -> tuple[Any, ...]:
+    def snapshot(self, path: Path | str) -> tuple[Any, ...]:
         return self._asked(self.open(path).snapshot(self._spark))
 
-    def read_optimized(self, path: Path) -> tuple[Any, ...]:
+    def read_optimized(self, path: Path | str) -> tuple[Any, ...]:
         return self._asked(self.open(path).read_optimized(self._spark))
 
     def incremental(self, path: Path) -> tuple[Any, ...]:
@@ -78,7 +82,7 @@ class Ours:
     def _last_but_one(self, path: Path) -> str:
         return sorted(path.glob(".hoodie/*.deltacommit"))[-2].stem
 
-    def read_optimized_files(self, path: Path) -> list[str]:
+    def read_optimized_files(self, path: Path | str) -> list[str]:
         return self.open(path).read_optimized_files()
 
     def plain_parquet(self, files: list[str]) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,23 @@ class HudiPeer:
     here. `codec` of its base files: zstd, as this project's are, or gzip, its default.
     """
 
-    def __init__(self, release: str, work: Work, memory: str, codec: str) -> None:
+    def __init__(
+        self,
+        release: str,
+        work: Work,
+        memory: str,
+        codec: str,
+        *,
+        jars: Sequence[Path] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`jars` and `settings`: of its Spark, beside those that it has anyway."""
         os.environ["INTEROP_DRIVER_MEMORY"] = memory
         self.name = f"Apache Hudi {release}"
         self._version = TABLE_VERSIONS[release]
         self._work = work
         self._codec = codec
-        self._hudi = Hudi(release)
+        self._hudi = Hudi(release, jars=jars, settings=settings)
 
     def close(self) -> None:
         self._hudi.close()
@@ -74,25 +84,25 @@ class HudiPeer:
             "hoodie.upsert.shuffle.parallelism": "2",
         }
 
-    def load(self, path: Path, rows: Path) -> None:
+    def load(self, path: Path | str, rows: Path) -> None:
         """A bulk insert into base files, without a sort that nobody asked for."""
         self._write(path, rows, "bulk_insert", {"hoodie.bulkinsert.sort.mode": "NONE"})
 
-    def upsert(self, path: Path, rows: Path) -> None:
+    def upsert(self, path: Path | str, rows: Path) -> None:
         self._write(path, rows, "upsert", {})
 
-    def _write(self, path: Path, rows: Path, operation: str, more: Mapping[str, str]) -> None:
+    def _write(self, path: Path | str, rows: Path, operation: str, more: Mapping[str, str]) -> None:
         options = self._options | {"hoodie.datasource.write.operation": operation, **more}
         self._hudi.ask("write", path=str(path), rows=str(rows), options=options, mode="append")
 
-    def compact(self, path: Path) -> None:
+    def compact(self, path: Path | str) -> None:
         """Schedule and execute, everything that there is."""
         self._hudi.compaction(path, "run", **self._plain)
 
-    def snapshot(self, path: Path) -> tuple[Any, ...]:
+    def snapshot(self, path: Path | str) -> tuple[Any, ...]:
         return self._asked(path, "snapshot")
 
-    def read_optimized(self, path: Path) -> tuple[Any, ...]:
+    def read_optimized(self, path: Path | str) -> tuple[Any, ...]:
         return self._asked(path, "read_optimized")
 
     def incremental(self, path: Path) -> tuple[Any, ...]:
@@ -100,7 +110,7 @@ class HudiPeer:
         begin = self._last_but_one(path)
         return self._asked(path, "incremental", begin=begin, end=None)
 
-    def _asked(self, path: Path, query: str, **more: Any) -> tuple[Any, ...]:
+    def _asked(self, path: Path | str, query: str, **more: Any) -> tuple[Any, ...]:
         answer = self._hudi.ask("aggregate", path=str(path), query=query, expressions=self._work.expressions, **more)
         return tuple(answer["row"])
 

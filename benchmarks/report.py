@@ -59,7 +59,17 @@ GOALS = tuple(
         ("plan_100k_limit", 2),
     )
 )
-_GOAL = {goal.name: goal for goal in GOALS}
+# Of benchmarks.on_minio.
+STORE_GOALS = tuple(
+    Goal(name, ratio)
+    for name, ratio in (
+        ("store_upsert_vs_hudi", 4),
+        ("store_snapshot_vs_hudi", 2.5),
+        ("store_compact_vs_hudi", 4),
+        ("store_read_optimized_limit", 1.1),
+    )
+)
+_GOAL = {goal.name: goal for goal in (*GOALS, *STORE_GOALS)}
 
 
 @dataclass(frozen=True, slots=True)

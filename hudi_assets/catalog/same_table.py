@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 
+from hudi_assets.engine.storage.aws import as_s3
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_S3 = re.compile(r"s3[an]?://")
 
 
 def is_same_location(one: str, other: str) -> bool:
@@ -26,7 +27,7 @@ def is_same_folder(published: str, path: str) -> bool | None:
     """
     if published == path:
         return True
-    if _S3.match(published) or _S3.match(path):
+    if as_s3(published) or as_s3(path):
         return _folder(published) == _folder(path)
     try:
         return os.path.samefile(published, path)
@@ -36,8 +37,8 @@ def is_same_folder(published: str, path: str) -> bool | None:
 
 def _folder(location: str) -> str:
     """As Hadoop writes a path: nothing in it is escaped. Another scheme than `file` stays, so it is never local."""
-    if _S3.match(location):
-        return _S3.sub("s3://", location, count=1).rstrip("/")
+    if bucket := as_s3(location):
+        return bucket.rstrip("/")
     if _SCHEME.match(location) and not location.startswith("file:"):
         return location
     return os.path.realpath("/" + location.removeprefix("file:").lstrip("/"))

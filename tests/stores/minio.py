@@ -73,6 +73,8 @@ class Minio:
             "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            # Hudi 1.2.0 leaves streams open: with 96, the default, its readers wait for one after a while.
+            "spark.hadoop.fs.s3a.connection.maximum": "10000",
         }
 
     def arrow(self) -> fs.S3FileSystem:

@@ -1,41 +1,61 @@
-"""Apache Hudi 1.2.0 and we, in turn on one table in a bucket; what either says is held against the rows expected.
+"""Apache Hudi 1.2.0 and we on one table in a bucket: in turn, and at once, with Hudi's own lock.
 
-Hudi reaches the bucket by hadoop-aws. `make test-stores-spark` fetches it.
+Hudi reaches the bucket by hadoop-aws. `make test-stores-hudi` fetches it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+import os
+import shutil
+import subprocess
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, NothingToDo, Plan
-from hudi_assets.engine.queries.query import ReadTask
-from scripts.hudi_client import Hudi, InteropMissing
-from scripts.hudi_rows import Rows, by_key, differences
-from tests.interop.beside import SETTINGS
-from tests.interop.tables import MINUTE, START, hudi_options, rows
-from tests.interop.test_queries_v9 import answer
+from hudi_assets.engine import HudiAssetsError, HudiTable, NothingToDo, Plan
+from hudi_assets.engine.transaction.lease import HUDIS_FILE
+from hudi_assets.engine.transaction.lock import WRITE, table_lock
+from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER, STORAGE_BASED
+from scripts.hudi_client import Hudi, HudiError, InteropMissing, bundle
+from tests.interop.tables import MINUTE, START, rows
+from tests.stores.beside_hudi import Life
 from tests.stores.minio import Minio, hadoop_aws
-from tests.stores.test_changes import new_path
 from tests.tables.local_session import Frame, LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(1800)]
 
+LOCK = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    LOCK_PROVIDER: STORAGE_BASED,
+    "hoodie.clean.failed.writes.policy": "LAZY",
+}
+IMPATIENT = {
+    "hoodie.write.lock.wait_time_ms": "200",
+    "hoodie.write.lock.num_retries": "2",
+    "hoodie.write.lock.wait_time_ms_between_retry": "200",
+    "hoodie.write.lock.client.num_retries": "2",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "200",
+}
+
 
 @pytest.fixture(scope="module")
-def hudi(minio: Minio) -> Iterator[Hudi]:
+def hudi(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hudi]:
     jars = hadoop_aws("3.3.4")
     if not jars:
-        pytest.skip("Hudi reaches no bucket without hadoop-aws: make test-stores-spark fetches it")
+        pytest.skip("Hudi reaches no bucket without hadoop-aws 3.3.4: make test-stores-hudi fetches it")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in minio.environment.items():
             patch.setenv(name, value)
+        if "INTEROP_JAVA_OPTIONS" not in os.environ:
+            patch.setenv("INTEROP_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         try:
+            jars.append(lock_client(jars, tmp_path_factory.mktemp("lock")))
             hudi = Hudi("1.2.0", jars=jars, settings=minio.spark_settings)
         except InteropMissing as missing:
             pytest.skip(str(missing))
@@ -43,131 +63,26 @@ def hudi(minio: Minio) -> Iterator[Hudi]:
             yield hudi
 
 
+def lock_client(jars: list[Path], folder: Path) -> Path:
+    """The jar of what stands for hudi-aws's client, compiled."""
+    javac = shutil.which("javac")
+    if javac is None:
+        pytest.skip("there is no javac: Hudi's lock in a bucket needs a JDK")
+    source = Path(__file__).with_name("S3StorageLockClient.java")
+    classes = folder / "classes"
+    path = os.pathsep.join(map(str, (bundle("1.2.0"), *jars)))
+    subprocess.run([javac, "-d", str(classes), "-cp", path, str(source)], check=True, timeout=300)
+    jar = folder / "lock.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for file in classes.rglob("*.class"):
+            archive.write(file, file.relative_to(classes))
+    return jar
+
+
 @pytest.fixture(autouse=True)
 def credentials(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in minio.environment.items():
         monkeypatch.setenv(name, value)
-
-
-@dataclass
-class Life:
-    """A table that Hudi has made, and the rows that it should have: key → (minute, mark)."""
-
-    hudi: Hudi
-    session: LocalSession
-    version: str
-    path: str = field(default_factory=lambda: new_path().replace("s3://", "s3a://"))
-    expected: dict[int, tuple[int, int]] = field(default_factory=dict)
-    mark: int = 0
-
-    @property
-    def table(self) -> HudiTable:
-        return HudiTable.open(self.path, settings=SETTINGS)
-
-    def hudi_writes(self, numbers: Iterable[int], minute: int, operation: str = "upsert") -> None:
-        batch = self._batch(numbers, minute, gone=operation == "delete")
-        options = hudi_options(name="t") | {"hoodie.write.table.version": self.version}
-        self.hudi.write(self.path, batch, options | {"hoodie.datasource.write.operation": operation})
-
-    def we_write(self, numbers: Iterable[int], minute: int) -> None:
-        self.table.upsert(self.session, Frame(self._batch(numbers, minute)))
-
-    def we_delete(self, numbers: Iterable[int], minute: int) -> None:
-        batch = self._batch(numbers, minute, gone=True)
-        self.table.delete(self.session, Frame(batch.select(["id", "p", "ts"])))
-
-    def _batch(self, numbers: Iterable[int], minute: int, *, gone: bool = False) -> pa.Table:
-        """The rows, noted by event time: a late one that is older than what is there changes nothing."""
-        numbers, self.mark = list(numbers), self.mark + 1
-        for number in numbers:
-            if gone:
-                del self.expected[number]
-            elif minute >= self.expected.get(number, (minute, 0))[0]:
-                self.expected[number] = (minute, self.mark)
-        return rows(numbers, lambda _: minute, self.mark)
-
-    def agree(self, step: str) -> Rows:
-        """Hudi's four queries and ours are the same, and the snapshot is what is expected; it is returned."""
-        table = self.table
-        times = dict(sorted(table.state().timeline.completions.items()))
-        questions: list[tuple[dict[str, Any], list[ReadTask]]] = [
-            ({"query": "snapshot"}, table.snapshot_tasks()),
-            ({"query": "read_optimized"}, table.read_optimized_tasks()),
-        ]
-        for instant in list(times)[-3:]:
-            with suppress(InvalidInput):  # cleaned: Hudi answers all the same, with less
-                questions.append(({"query": "time_travel", "as_of": instant}, table.time_travel_tasks(instant)))
-        begin, end = sorted(times.values())[-3:-1]
-        for low, high in ((begin, None), (begin, end)):
-            with suppress(InvalidInput):
-                question = {"query": "incremental", "begin": low, "end": high}
-                questions.append((question, table.incremental_tasks(low, high)))
-        assert len(questions) > 3, step
-        answers = [by_key(found) for found in self.hudi.answers(self.path, [asked for asked, _ in questions])]
-        for (asked, tasks), theirs in zip(questions, answers, strict=True):
-            ours = by_key(pa.Table.from_batches([batch for task in tasks for batch in task.read()], table.schema()))
-            if asked["query"] == "incremental":
-                # Of Hudi's those that the end state holds: it also shows a late record that lost, read alone.
-                held = answer(table, table.incremental_tasks("000", asked["end"]))
-                theirs = {key: row for key, row in theirs.items() if held.get(key) == row}
-            same(theirs, ours, f"{step}, {asked}: ours is not Hudi's")
-        same(self.wanted(), _values(answers[0]), f"{step}: the snapshot is not what is expected")
-        assert table.validate() == (), step
-        return answers[0]
-
-    def we_compact(self, minute: int) -> None:
-        """Hudi's answers stay, of before too, and the read-optimized view has all up to the threshold."""
-        plan = self.table.plan_compaction(threshold=START + minute * MINUTE)
-        assert isinstance(plan, Plan), plan
-        snapshot, times = self.agree("with our plan"), dict(sorted(self.table.state().timeline.completions.items()))
-        asked: list[dict[str, Any]] = [{"query": "snapshot"}]
-        asked += [{"query": "time_travel", "as_of": instant} for instant in list(times)[-3:]]
-        asked += [{"query": "incremental", "begin": sorted(times.values())[-4], "end": None}]
-        before = self._hudi(asked)
-        while isinstance(plan, Plan):  # one for each cut: the log files that may go at a time
-            self.table.execute_compaction(self.session, plan.instant)
-            plan = self.table.plan_compaction(threshold=START + minute * MINUTE)
-        after = self._hudi([*asked, {"query": "read_optimized"}])
-        for question, old, new in zip(asked, before, after, strict=False):
-            if question["query"] == "incremental":  # as above
-                old, new = ({k: row for k, row in one.items() if snapshot.get(k) == row} for one in (old, new))
-            same(old, new, f"{question}: our compaction has changed Hudi's answer")
-        ro = _values(after[-1])
-        due = _values(_rows_of({n: told for n, told in self.expected.items() if told[0] <= minute}))
-        assert due
-        same(due, {key: row for key, row in ro.items() if key in due}, "the view lacks what is due")
-
-    def _hudi(self, questions: list[dict[str, Any]]) -> list[Rows]:
-        return [by_key(found) for found in self.hudi.answers(self.path, questions)]
-
-    def hudi_compacts_and_cleans(self) -> None:
-        options = {"hoodie.write.table.version": self.version}
-        assert self.hudi.compaction(self.path, "run", **options)
-        self.hudi.clean(self.path)
-        same(self.wanted(), _values(by_key(self.hudi.read(self.path, "read_optimized"))), "Hudi compacted")
-
-    def wanted(self) -> Rows:
-        return _values(_rows_of(self.expected))
-
-
-def same(left: Rows, right: Rows, what: str) -> None:
-    unlike = differences(left, right)
-    assert not unlike, f"{what}:\n" + "\n".join(unlike)
-
-
-def _rows_of(expected: dict[int, tuple[int, int]]) -> Rows:
-    parts = [rows([number], lambda _, m=minute: m, mark) for number, (minute, mark) in sorted(expected.items())]  # type: ignore[misc]
-    table = pa.concat_tables(parts)
-    keys, places = table["id"], [f"p={value}" for value in table["p"].to_pylist()]
-    return by_key(table.append_column("_hoodie_record_key", keys).append_column("_hoodie_partition_path", [places]))
-
-
-def _values(found: Rows) -> Rows:
-    """Without what says which commit wrote a row."""
-    return {
-        key: {name: value for name, value in row.items() if not name.startswith("_hoodie_")}
-        for key, row in found.items()
-    }
 
 
 @pytest.mark.parametrize("version", ["9", "8"])
@@ -193,3 +108,83 @@ def test_in_turn(hudi: Hudi, session: LocalSession, version: str) -> None:
         life.agree(f"round {round_}, Hudi compacted and cleaned")
     assert life.table.archive() is not None
     life.agree("at the end")
+
+
+@dataclass
+class Writer:
+    """One side of two that write at once: keys of its own, each of which gets newer and newer."""
+
+    life: Life
+    keys: list[int]
+    written: dict[int, tuple[int, int]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    def writes(self, step: int, session: LocalSession | None) -> None:
+        """By us where there is a session, else by Hudi. Either may be refused, and nothing is written then."""
+        batch = rows(self.keys, lambda _: step * 10, step)
+        try:
+            if session is None:
+                self.life.hudi.write(self.life.path, batch, self.life.options)
+            else:
+                self.life.table.upsert(session, Frame(batch))
+            self.written |= dict.fromkeys(self.keys, (step * 10, step))
+        except (HudiAssetsError, HudiError) as error:
+            self.refused.append(str(error)[:1000])
+
+
+def test_at_once_with_hudis_lock(hudi: Hudi, session: LocalSession) -> None:
+    """Hudi writes eight times. We write, plan and compact meanwhile, as often as we can. No row is lost or wrong."""
+    life = Life(hudi, session, "9", lock=LOCK)
+    life.hudi_writes(range(12), 0, "bulk_insert")
+    theirs, ours = Writer(life, list(range(0, 12, 2))), Writer(life, list(range(1, 12, 2)))
+    running = threading.Thread(target=lambda: [theirs.writes(step, None) for step in range(1, 9)])
+    running.start()
+    compactions, step = 0, 0
+    try:
+        while running.is_alive():
+            step += 1
+            ours.writes(step, session)
+            compactions += _compacted(life.table, session, step * 5, ours.refused)
+    finally:
+        running.join()
+    print(f"Hudi wrote 8, refused {theirs.refused}; we wrote {step}, compacted {compactions}, refused {ours.refused}")
+    assert theirs.written, theirs.refused
+    assert ours.written, ours.refused
+    assert compactions, ours.refused
+    life.expected |= theirs.written | ours.written
+    life.agree("written at once")
+    life.hudi_compacts_and_cleans()
+    life.agree("Hudi compacted and cleaned what was written at once")
+
+
+def _compacted(table: HudiTable, session: LocalSession, minute: int, refused: list[str]) -> int:
+    try:
+        plan = table.plan_compaction(threshold=START + minute * MINUTE)
+        if not isinstance(plan, Plan):
+            return 0
+        table.execute_compaction(session, plan.instant)
+        return 1
+    except HudiAssetsError as error:
+        refused.append(str(error)[:1000])
+        return 0
+
+
+def test_who_waits_for_whom(hudi: Hudi, session: LocalSession, minio: Minio) -> None:
+    """While we hold the lock Hudi writes nothing, and it goes on once the lock is free."""
+    life = Life(hudi, session, "9", lock=LOCK)
+    life.hudi_writes(range(4), 0)
+    file = life.table._table.storage.read(HUDIS_FILE)
+    assert b'"expired":true' in file, "Hudi's own lock has been here"
+    table = life.table
+    batch = rows([0], lambda _: 50, 7)
+    with table_lock(table._table.storage, WRITE, config=table.config, wait_s=0):
+        with pytest.raises(HudiError, match="Unable to acquire"):
+            hudi.write(life.path, batch, life.options | IMPATIENT)
+        waiting = threading.Thread(target=life.hudi_writes, args=([1], 60))
+        waiting.start()
+        time.sleep(8)
+        assert waiting.is_alive(), "Hudi writes although we hold the lock"
+    waiting.join(120)
+    assert not waiting.is_alive()
+    life.we_write([2], 70)
+    life.agree("after Hudi has waited for us")

@@ -14,11 +14,10 @@ from weakref import WeakKeyDictionary
 
 from hudi_assets.engine.errors import EnvironmentProblem
 from hudi_assets.engine.spark.capabilities import is_connect
+from hudi_assets.engine.storage import aws
 
 log = logging.getLogger(__name__)
 _S3A: Final = "s3a://"
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _PROVIDER: Final = "fs.s3a.aws.credentials.provider"
 _STATED: Final = (
     "fs.s3a.endpoint",
@@ -115,8 +114,7 @@ def _is_stated(configuration: Any, name: str) -> bool:
 
 def s3a_settings(environment: Mapping[str, str], hadoop: str) -> dict[str, str]:
     """What S3A of a version of Hadoop's is told for an environment. Nothing where that says nothing of AWS."""
-    endpoint = next(filter(None, map(environment.get, _ENDPOINTS)), None)
-    region = next(filter(None, map(environment.get, _REGIONS)), None)
+    endpoint, region = aws.endpoint_of(environment), aws.region_of(environment)
     settings = {}
     if endpoint:
         settings["fs.s3a.endpoint"] = endpoint

@@ -9,6 +9,7 @@ files by table-relative paths, and asks `capabilities` where stores differ.
 - `probe`: whether a store keeps to conditions on a write.
 - `at_once`: many requests at a time, where a store has to be waited for.
 - `unchanged`: writing over what was read, and over nothing else.
+- `aws`: what S3 is by name, which Spark and catalogs ask too.
 - `opening`: which storage a path is on.
 """
 

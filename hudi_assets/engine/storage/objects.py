@@ -304,8 +304,8 @@ class ObjectStorage(Fenced, ABC):
                     raise
                 raise _too_late("Another process created this file first.", self.uri(path)) from None
             self._keep(path)
-        with suppress(OSError):  # the name is taken by now, and what stays is swept
-            self.delete(staged)
+        with suppress(OSError), self._changing(staged):  # the name is taken by now, and what stays is swept
+            obstore.delete(self._store, self._key(staged))
 
     def _is_copy(self, source: str, target: str) -> bool:
         """True where both have the same bytes. Names of staged files occur once, so nobody else has copied it."""

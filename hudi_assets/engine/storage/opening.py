@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Final
 from urllib.parse import unquote, urlparse
 
 from hudi_assets.engine.errors import (
@@ -12,10 +11,9 @@ from hudi_assets.engine.errors import (
     InvalidInput,
     UnsupportedTable,
 )
+from hudi_assets.engine.storage import aws
 from hudi_assets.engine.storage.interface import Storage
 from hudi_assets.engine.storage.local import LocalStorage
-
-_S3: Final = ("s3", "s3a")
 
 
 def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage:
@@ -33,7 +31,7 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
     """
     text = str(path)
     scheme = urlparse(text).scheme
-    if scheme in _S3:
+    if scheme in aws.SCHEMES:
         return _open_s3(text, options or {})
     if scheme and len(scheme) > 1:
         if scheme != "file":

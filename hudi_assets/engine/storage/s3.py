@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from obstore.store import S3Store
 
 from hudi_assets.engine.errors import EnvironmentProblem, InvalidInput
+from hudi_assets.engine.storage.aws import endpoint_of, region_of
 from hudi_assets.engine.storage.interface import Capabilities
 from hudi_assets.engine.storage.objects import ObjectStorage
 
@@ -33,8 +34,6 @@ _CAPABILITIES: Final = Capabilities(
 _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
 _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 # A store that is gone is told after half a minute, not after the library's three. One request may take two minutes.
 _UNBOUNDED_S: Final = (120.0, 30.0, 5.0)
 # The library begins no try after the second time. It may wait for the third before that, and each try has the first.
@@ -59,7 +58,7 @@ class S3Storage(ObjectStorage):
 
     def _client(self, request_s: float | None) -> ObjectStore:
         options = self._options
-        endpoint = options.get("endpoint") or next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
+        endpoint = options.get("endpoint") or endpoint_of(os.environ)
         settings: dict[str, Any] = {key: options[key] for key in ("endpoint", "region") if key in options}
         if options.get("virtual_hosted", "false") == "true":
             settings["virtual_hosted_style_request"] = True
@@ -70,7 +69,7 @@ class S3Storage(ObjectStorage):
         elif os.environ.get("AWS_SKIP_SIGNATURE", "").lower() != "true":  # a bucket that asks nobody who he is
             settings["credential_provider"] = _found_by_aws(options.get("profile"), self.base)
             # Else the region of a profile would go before the environment's.
-            if region := options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None):
+            if region := options.get("region") or region_of(os.environ):
                 settings["region"] = region
         one, tries, pause = _times(request_s)
         return S3Store(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hudi_assets.engine.errors import Conflict, machine_problem
-from hudi_assets.engine.storage import SCRATCH, Storage
+from hudi_assets.engine.storage import SCRATCH, Storage, each
 from hudi_assets.engine.timeline.markers import marker_path
 
 FOLDER: Final = f"{SCRATCH}/attempts"
@@ -48,17 +48,19 @@ def write_staged(storage: Storage, file: Staged, data: bytes) -> None:
 
 
 def publish(storage: Storage, instant: str, files: Sequence[Staged], published: list[str]) -> None:
-    """Mark these files, then give them their names, which are added to `published` one by one. In the driver.
+    """Mark these files, then give them their names, each of which is then added to `published`. In the driver.
 
     Raises `Conflict` where a name is taken, or another process has taken the instant back.
     """
     markers = [marker_path(instant, file.path, file.marker) for file in files if file.marker]
-    for marker in markers:
-        storage.touch(marker)
+    each(storage, storage.touch, markers)
     _sync_folders(storage, markers)
-    for file in files:
+
+    def name(file: Staged) -> None:
         _publish(storage, file)
         published.append(file.path)
+
+    each(storage, name, files)
     _sync_folders(storage, published)
 
 

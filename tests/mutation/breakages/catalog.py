@@ -138,14 +138,14 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a bucket's table is another one by its other scheme",
         "hudi_assets/catalog/same_table.py",
-        '        return _S3.sub("s3://", location, count=1).rstrip("/")\n',
+        '        return bucket.rstrip("/")\n',
         "        return location\n",
         ("tests/unit/test_spark_and_stores.py",),
     ),
     Breakage(
         "nobody knows whether a bucket's table is the published one",
         "hudi_assets/catalog/same_table.py",
-        "    if _S3.match(published) or _S3.match(path):\n        return _folder(published) == _folder(path)\n",
+        "    if as_s3(published) or as_s3(path):\n        return _folder(published) == _folder(path)\n",
         "",
         ("tests/unit/test_spark_and_stores.py",),
     ),

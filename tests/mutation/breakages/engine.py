@@ -129,6 +129,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         NAMED_FILES,
     ),
     Breakage(
+        "a staged file is looked for before it is deleted",
+        f"{_ENGINE}/storage/objects.py",
+        "            obstore.delete(self._store, self._key(staged))\n",
+        "            self.delete(staged)\n",
+        ("tests/unit/test_store_at_once.py",),
+    ),
+    Breakage(
         "the bucket is in no request to an endpoint with virtual hosts",
         f"{_ENGINE}/storage/s3.py",
         "            if endpoint:",
@@ -138,7 +145,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a profile's region goes before the environment's",
         f"{_ENGINE}/storage/s3.py",
-        'options.get("region") or next(filter(None, map(os.environ.get, _REGIONS)), None)',
+        'options.get("region") or region_of(os.environ)',
         'options.get("region")',
         STORES,
     ),

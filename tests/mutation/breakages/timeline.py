@@ -6,6 +6,7 @@ from tests.mutation.breakages.breakage import Breakage
 
 _ENGINE = "hudi_assets/engine"
 VIEW = ("tests/unit/test_file_view.py", "tests/property/test_queries.py")
+AT_ONCE = ("tests/unit/test_store_at_once.py",)
 ATTEMPTS = ("tests/crash/test_late_attempts.py", "tests/unit/test_attempts.py")
 ZONES = ("tests/unit/test_time_zones.py",)
 KEPT = ("tests/unit/test_kept.py",)
@@ -25,6 +26,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         'return Staged(f"{FOLDER}/{instant}/{uuid.uuid4().hex}", path, marker)',
         'return Staged(f"{FOLDER}/{instant}/{path}", path, marker)',
         ATTEMPTS,
+    ),
+    Breakage(
+        "files of a store are named one after another",
+        f"{_ENGINE}/timeline/attempts.py",
+        "    each(storage, name, files)\n",
+        "    for file in files:\n        name(file)\n",
+        AT_ONCE,
+    ),
+    Breakage(
+        "markers of a store are made one after another",
+        f"{_ENGINE}/timeline/attempts.py",
+        "    each(storage, storage.touch, markers)\n",
+        "    for marker in markers:\n        storage.touch(marker)\n",
+        AT_ONCE,
     ),
     Breakage(
         "one commit of writers whose clock was put back is overlooked",

@@ -30,7 +30,7 @@ from hudi_assets.engine.format.parquet_reader import (
 from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, size_of
 from hudi_assets.engine.merging.winners import Flags
-from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.storage import Storage, each
 from hudi_assets.engine.table.log_files.headers import log_headers
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI
 
@@ -141,15 +141,20 @@ class FoundBlocks:
 
 def find_blocks(storage: Storage, paths: Iterable[str], committed: CommittedInstants) -> FoundBlocks:
     """Look through log files in the given (log) order, by their blocks' headers alone."""
-    found = FoundBlocks([])
-    for path in paths:
+
+    def headers(path: str) -> list[LogBlock]:
         try:
-            with located(f"{storage.base}: {path}"):
-                for block in log_headers(storage, path):
-                    _look_at(block, path, committed, found)
+            return list(log_headers(storage, path))
         except FileNotFoundError:
             if path not in committed.unfinished:
                 raise
+            return []
+
+    found, files = FoundBlocks([]), list(paths)
+    for path, blocks in zip(files, each(storage, headers, files), strict=True):
+        with located(f"{storage.base}: {path}"):
+            for block in blocks:
+                _look_at(block, path, committed, found)
     return found
 
 

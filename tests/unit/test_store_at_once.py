@@ -1,0 +1,88 @@
+"""What is asked of a store for each of many files is asked at once: it answers after a while, and a lock is held."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+import obstore
+import pytest
+
+from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
+from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
+from hudi_assets.engine.table.log_files.reader import CommittedInstants, find_blocks
+from hudi_assets.engine.timeline.attempts import Staged, publish, stage, write_staged
+from hudi_assets.engine.timeline.markers import marked_files
+from tests.stores.memory import MemoryStorage
+
+INSTANT = "20260101000000000"
+FILES = 3
+
+
+class Meeting(MemoryStorage):
+    """Each of some requests is answered once there are three of its kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meetings = {what: threading.Barrier(FILES, timeout=20) for what in ("touch", "publish", "size")}
+        self.waits = False
+
+    def _meet(self, what: str) -> None:
+        if self.waits:
+            self._meetings[what].wait()
+
+    def touch(self, path: str) -> None:
+        self._meet("touch")
+        super().touch(path)
+
+    def publish(self, staged: str, path: str) -> None:
+        self._meet("publish")
+        super().publish(staged, path)
+
+    def size(self, path: str) -> int:
+        self._meet("size")
+        return super().size(path)
+
+
+def staged(storage: MemoryStorage) -> list[Staged]:
+    files = [stage(INSTANT, f"p=a/{number}", "CREATE") for number in range(FILES)]
+    for file in files:
+        write_staged(storage, file, b"bytes")
+    return files
+
+
+def test_files_are_marked_and_named_at_once() -> None:
+    storage = Meeting()
+    files = staged(storage)
+    storage.waits = True
+    names: list[str] = []
+    publish(storage, INSTANT, files, names)
+    assert sorted(names) == sorted(marked_files(storage, INSTANT)) == [file.path for file in files]
+    assert not any(storage.exists(file.at) for file in files)
+
+
+def test_log_files_are_looked_through_at_once_and_stay_in_order() -> None:
+    storage = Meeting()
+    paths = [f".f_1.log.{number}_0-0-0" for number in range(FILES)]
+    for path in paths:
+        storage.replace(path, encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: INSTANT}, encode_deletes([])))
+    storage.waits = True
+    found = find_blocks(storage, paths, CommittedInstants(frozenset([INSTANT]), None))
+    assert [stored.path for stored in found.blocks] == paths
+
+
+def test_nobody_asks_whether_a_staged_file_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was copied right before: its deletion is one request."""
+    storage = MemoryStorage()
+    files = staged(storage)
+    asked: Counter[str] = Counter()
+
+    def head(*arguments: Any) -> Any:
+        asked["head"] += 1
+        return ask(*arguments)
+
+    ask = obstore.head
+    monkeypatch.setattr(obstore, "head", head)
+    publish(storage, INSTANT, files, [])
+    assert not asked
