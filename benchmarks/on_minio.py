@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tests.stores.minio import Minio
 
-RELEASE, VERSION = "1.2.0", 9
+RELEASE = "1.2.0"
 OURS, SPARK = "ours", "spark.read.parquet"
 BEGIN, END = "<!-- on a store: begin -->", "<!-- on a store: end -->"
 Side = Ours | HudiPeer
@@ -65,7 +65,7 @@ class OnMinio:
     def __init__(self, minio: Minio, spark: SparkSession, hudi: HudiPeer, work: Work, runs: int) -> None:
         self._minio, self._work, self._runs = minio, work, runs
         self._short = max(runs, 7) if runs > 1 else 1
-        self._ours = Ours(spark, work, VERSION)
+        self._ours = Ours(spark, work)
         self._sides: dict[str, Side] = {OURS: self._ours, hudi.name: hudi}
         self._hudi = hudi.name
         self.requests = Requests()

@@ -29,9 +29,8 @@ class Ours:
 
     name = "hudi-assets"
 
-    def __init__(self, spark: SparkSession, work: Work, table_version: int | None = None) -> None:
+    def __init__(self, spark: SparkSession, work: Work) -> None:
         self._spark = spark
-        self._version = {} if table_version is None else {"table_version": table_version}
         self._work = work
 
     def open(self, path: Path | str) -> HudiTable:
@@ -51,7 +50,6 @@ class Ours:
             partition_fields=list(work.partition_fields),
             buckets=work.buckets,
             event_time_unit=work.event_time_unit,
-            **self._version,
         )
         table.bulk_insert(self._spark, self._spark.read.parquet(str(rows)))
 

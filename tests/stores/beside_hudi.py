@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.table.settings.config import WRITERS
 from scripts.hudi_client import Hudi
@@ -92,6 +93,21 @@ class Life:
         same(self.wanted(), _values(answers[0]), f"{step}: the snapshot is not what is expected")
         assert table.validate() == (), step
         return answers[0]
+
+    def agree_by_requests(self, step: str) -> None:
+        """The same on version 6, which has no times of completion."""
+        table = self.table
+        instants = sorted(i.timestamp for i in table.state().timeline.completed(Action.DELTA_COMMIT))
+        questions: list[tuple[dict[str, Any], list[ReadTask]]] = [
+            ({"query": "snapshot"}, table.snapshot_tasks()),
+            ({"query": "read_optimized"}, table.read_optimized_tasks()),
+            *(({"query": "time_travel", "as_of": one}, table.time_travel_tasks(one)) for one in instants[-3:]),
+        ]
+        for asked, tasks in questions:
+            theirs = by_key(self.hudi.read(self.path, **asked))
+            same(theirs, answer(table, tasks), f"{step}, {asked}: ours is not Hudi's")
+        same(self.wanted(), _values(answer(table, table.snapshot_tasks())), f"{step}: not what is expected")
+        assert table.validate() == (), step
 
     def we_compact(self, minute: int) -> None:
         """Hudi's answers stay, of before too, and the read-optimized view has all up to the threshold."""

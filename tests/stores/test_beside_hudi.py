@@ -12,13 +12,14 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hudi_assets.engine import HudiAssetsError, HudiTable, NothingToDo, Plan
+from hudi_assets.engine import HudiAssetsError, HudiTable, NothingToDo, Plan, UnsupportedTable
 from hudi_assets.engine.transaction.lease import HUDIS_FILE
 from hudi_assets.engine.transaction.lock import WRITE, table_lock
 from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER, STORAGE_BASED
@@ -46,6 +47,13 @@ IMPATIENT = {
 
 @pytest.fixture(scope="module")
 def hudi(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hudi]:
+    with started("1.2.0", minio, tmp_path_factory.mktemp("lock")) as hudi:
+        yield hudi
+
+
+@contextmanager
+def started(release: str, minio: Minio, folder: Path | None) -> Iterator[Hudi]:
+    """A Hudi that reaches the bucket; given a folder, with the client of its lock."""
     jars = hadoop_aws("3.3.4")
     if not jars:
         pytest.skip("Hudi reaches no bucket without hadoop-aws 3.3.4: make test-stores-hudi fetches it")
@@ -55,8 +63,9 @@ def hudi(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hud
         if "INTEROP_JAVA_OPTIONS" not in os.environ:
             patch.setenv("INTEROP_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         try:
-            jars.append(lock_client(jars, tmp_path_factory.mktemp("lock")))
-            hudi = Hudi("1.2.0", jars=jars, settings=minio.spark_settings)
+            if folder is not None:
+                jars.append(lock_client(jars, folder))
+            hudi = Hudi(release, jars=jars, settings=minio.spark_settings)
         except InteropMissing as missing:
             pytest.skip(str(missing))
         with hudi:
@@ -137,7 +146,12 @@ def test_at_once_with_hudis_lock(hudi: Hudi, session: LocalSession) -> None:
     life = Life(hudi, session, "9", lock=LOCK)
     life.hudi_writes(range(12), 0, "bulk_insert")
     theirs, ours = Writer(life, list(range(0, 12, 2))), Writer(life, list(range(1, 12, 2)))
-    running = threading.Thread(target=lambda: [theirs.writes(step, None) for step in range(1, 9)])
+
+    def hudi_writes() -> None:
+        for step in range(1, 9):
+            theirs.writes(step, None)
+
+    running = threading.Thread(target=hudi_writes)
     running.start()
     compactions, step = 0, 0
     try:
@@ -153,6 +167,7 @@ def test_at_once_with_hudis_lock(hudi: Hudi, session: LocalSession) -> None:
     assert compactions, ours.refused
     life.expected |= theirs.written | ours.written
     life.agree("written at once")
+    life.hudi_writes([0, 1], 10_000)  # something is left to compact, however far we came
     life.hudi_compacts_and_cleans()
     life.agree("Hudi compacted and cleaned what was written at once")
 
@@ -188,3 +203,19 @@ def test_who_waits_for_whom(hudi: Hudi, session: LocalSession, minio: Minio) -> 
     assert not waiting.is_alive()
     life.we_write([2], 70)
     life.agree("after Hudi has waited for us")
+
+
+def test_version_6_is_looked_at(session: LocalSession, minio: Minio) -> None:
+    """Hudi 0.15.0 writes and compacts it. We read what it reads, and change nothing."""
+    with started("0.15.0", minio, None) as hudi:
+        life = Life(hudi, session, "6")
+        life.hudi_writes(range(12), 0)  # of a bulk insert Hudi's own compaction loses lists here
+        for minute, numbers in ((10, [0, 1, 2, 20]), (20, [3, 4, 5]), (5, [0, 6])):
+            life.hudi_writes(numbers, minute)
+        life.hudi_writes([7], 30, "delete")
+        life.agree_by_requests("Hudi wrote")
+        with pytest.raises(UnsupportedTable, match="version 6 in a bucket can be looked at, but not changed"):
+            life.table.upsert(session, Frame(rows([1], lambda _: 40, 99)))
+        assert hudi.compaction(life.path, "run")
+        life.hudi_writes([8, 21], 50)
+        life.agree_by_requests("Hudi compacted and wrote")

@@ -100,6 +100,22 @@ def test_every_kind_of_change(version: int, minio: Minio, session: LocalSession,
     assert json.loads(storage_of(table).read(f"{LOCKS}/table_lock.json"))["expired"] is True
 
 
+def test_a_table_is_the_same_by_both_schemes(minio: Minio, session: LocalSession) -> None:
+    """Made as s3a://, written, compacted and read as either. Spark is given its files as s3a://."""
+    path = new_path().replace("s3://", "s3a://")
+    table = new_table(path, 9, minio.options)
+    (first, ts), *_ = BATCHES
+    write(table, session, first, ts)
+    other = HudiTable.open(path.replace("s3a://", "s3://"), minio.options, settings=SETTINGS)
+    write(other, session, first, ts + 100)
+    assert snapshot(table) == snapshot(other)
+    table.execute_compaction(session, planned(other).instant)
+    files = table.read_optimized_files()
+    assert files == other.read_optimized_files()
+    assert all(file.startswith("s3a://lake/") for file in files)
+    assert table.validate() == other.validate() == ()
+
+
 def storage_of(table: HudiTable) -> Storage:
     return table._table.storage
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.breakages.breakage import Breakage
 
 _ENGINE = "hudi_assets/engine"
+AT_ONCE = ("tests/unit/test_store_at_once.py",)
 PRUNED = ("tests/property/test_pruned_queries.py",)
 LINKS = ("tests/unit/test_links.py",)
 PLACES = ("tests/unit/test_places.py",)
@@ -15,6 +16,13 @@ PROFILE = ("tests/unit/test_profile.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "log files of a store are looked through one after another",
+        f"{_ENGINE}/table/log_files/reader.py",
+        "zip(files, each(storage, headers, files), strict=True)",
+        "zip(files, map(headers, files), strict=True)",
+        AT_ONCE,
+    ),
     Breakage(
         "older rows of which nothing is known are thought to lose",
         f"{_ENGINE}/queries/in_range.py",

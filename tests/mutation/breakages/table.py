@@ -14,7 +14,6 @@ PAST_INSTANTS = ("tests/unit/test_placement.py", "tests/unit/test_past_instants.
 STATED = ("tests/unit/test_stated_settings.py",)
 COLUMN_STATS = ("tests/unit/test_column_stats.py",)
 METADATA = ("tests/unit/test_metadata_reader.py", "tests/unit/test_metadata_records.py")
-AT_ONCE = ("tests/unit/test_store_at_once.py",)
 ATTEMPTS = ("tests/crash/test_late_attempts.py", "tests/unit/test_attempts.py")
 PACKING = ("tests/property/test_packing.py",)
 BLOCK_TIMES = ("tests/unit/test_block_times.py",)
@@ -299,13 +298,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         '            raise Conflict(\n                "The table has no schema yet',
         '            raise CorruptTable(\n                "The table has no schema yet',
         ("tests/unit/test_refusals.py",),
-    ),
-    Breakage(
-        "log files of a store are looked through one after another",
-        f"{_ENGINE}/table/log_files/reader.py",
-        "zip(files, each(storage, headers, files), strict=True)",
-        "zip(files, map(headers, files), strict=True)",
-        AT_ONCE,
     ),
     Breakage(
         "a log file of an unfinished write may not vanish under a query",
