@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hudi_assets.engine.storage.aws import as_s3
+from hudi_assets.engine import as_s3
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

@@ -75,6 +75,7 @@ from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.spark.stores import check_reads_by_itself, tell_of_store
 from hudi_assets.engine.storage import Storage, open_storage
+from hudi_assets.engine.storage.aws import as_s3
 from hudi_assets.engine.table.files.published import NAMES_FILES, NOTED_DIGESTS, PUBLISHED_NOTES
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import (
@@ -156,6 +157,7 @@ __all__ = [
     "TriggerName",
     "UnsupportedTable",
     "WaitUntil",
+    "as_s3",
     "check_own_settings",
     "check_reads_by_itself",
     "compare",

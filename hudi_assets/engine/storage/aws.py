@@ -27,7 +27,11 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def as_s3(location: str) -> str | None:
-    """A location in a bucket as `s3://…`, by whichever of Hadoop's names it is said; None for any other location."""
+    """A location in a bucket as `s3://…`; None for any other location.
+
+    Args:
+        location: As somebody wrote it: `s3://`, or by a name of Hadoop's, `s3a://` or `s3n://`.
+    """
     if location.startswith("s3://"):
         return location
     return next((f"s3://{location[len(name) :]}" for name in _HADOOPS if location.startswith(name)), None)

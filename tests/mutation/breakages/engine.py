@@ -173,8 +173,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a file is published and its publication refused",
         f"{_ENGINE}/storage/objects.py",
-        "with suppress(OSError):",
-        "with suppress():",
+        "with suppress(OSError), self._changing(staged):",
+        "with self._changing(staged):",
         STORES,
     ),
     Breakage(
