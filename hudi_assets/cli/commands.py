@@ -13,6 +13,7 @@ import typer
 
 from hudi_assets.cli import init, maintain, metrics, read, report, simulate
 from hudi_assets.cli.errors import Interruptible, give_up_output
+from hudi_assets.cli.groups import with_groups
 from hudi_assets.cli.output import (
     show_error,
     show_freshness,
@@ -33,7 +34,7 @@ from hudi_assets.cli.publish import (
     published_by,
 )
 from hudi_assets.cli.series import ShownSeries
-from hudi_assets.cli.slo import BytesPerHour, Hours, LateEvery, LeastGap, SloOption, proposal_for, terms_of
+from hudi_assets.cli.slo import Bounds, SloOption, proposal_for
 from hudi_assets.cli.table import (
     FAILED,
     NOTHING_TO_DO,
@@ -121,6 +122,7 @@ def freshness(
 
 
 @app.command()
+@with_groups
 def plan(
     path: TablePath,
     threshold: Threshold = None,
@@ -130,17 +132,14 @@ def plan(
     writers: WritersOption = None,
     settings: SettingsOption = None,
     slo: SloOption = None,
-    late_every: LateEvery = None,
-    least_gap: LeastGap = None,
-    bytes_per_hour: BytesPerHour = None,
-    hours: Hours = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - frozen
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and publish the plan; nothing is executed."""
     table = open_table(path, event_time_field, writers, settings=settings, event_time_unit=event_time_unit)
     if slo is not None:
-        terms = terms_of(slo, late_every, least_gap, bytes_per_hour, hours)
+        terms = bounds.terms(slo)
         if threshold is not None:
             raise InvalidInput("Give a threshold or an SLO, not both.")
         found = table.plan_compaction(

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from hudi_assets.cli.groups import with_groups
 from hudi_assets.cli.output import OUT, print_json, print_text
-from hudi_assets.cli.slo import BytesPerHour, Hours, LateEvery, LeastGap, terms_of
+from hudi_assets.cli.slo import Bounds
 from hudi_assets.cli.table import AsJson, DataLatency, EventTimeField, EventTimeUnitOption, SettingsOption, open_table
 from hudi_assets.engine import (
     DISTRIBUTIONS,
@@ -26,6 +27,7 @@ from hudi_assets.engine import (
 )
 
 
+@with_groups
 def simulate(
     path: Annotated[
         str | None, typer.Argument(metavar="PATH", help="A table, whose own past is taken.", show_default=False)
@@ -36,10 +38,7 @@ def simulate(
         typer.Option(metavar="NAME,…", help=f"Made-up rows: {', '.join(DISTRIBUTIONS)}. Default: all of them."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of what is random.")] = 1,
-    late_every: LateEvery = None,
-    least_gap: LeastGap = None,
-    bytes_per_hour: BytesPerHour = None,
-    hours: Hours = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - frozen
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The first of the simulations as a picture: FILE.svg.")
     ] = None,
@@ -52,7 +51,7 @@ def simulate(
     """What a freshness SLO would cost: bytes, compactions and minutes missed, by this policy and by Hudi's triggers."""
     if path is not None and distribution is not None:
         raise InvalidInput("Give a table or --distribution, not both.")
-    slos = [terms_of(one, late_every, least_gap, bytes_per_hour, hours) for one in slo.split(",")]
+    slos = [bounds.terms(one) for one in slo.split(",")]
     if path is not None:
         table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
         feeds = [table.past_feed(data_latency=data_latency)]

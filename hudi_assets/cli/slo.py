@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
 
 from hudi_assets.cli.output import print_facts, print_json
 from hudi_assets.cli.table import NOTHING_TO_DO
-from hudi_assets.engine import HudiTable, InvalidInput, SloTerms, StartNow, WaitUntil, iso, parse_latency
+from hudi_assets.engine import HudiTable, SloTerms, StartNow, WaitUntil, iso, terms_of
 from hudi_assets.sizes import size_of
 
 SloOption = Annotated[
@@ -21,44 +20,32 @@ SloOption = Annotated[
         help="The freshness may lag so far, as 6h: the threshold that keeps this with the fewest bytes, or none yet.",
     ),
 ]
-LateEvery = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="With --slo: rows that come when it is broken already are compacted at once, but so long after the last "
-        "compaction. Default: a quarter of the SLO.",
-    ),
-]
-LeastGap = Annotated[str | None, typer.Option(metavar="DURATION", help="With --slo: between two compactions' starts.")]
-BytesPerHour = Annotated[
-    int | None, typer.Option(min=1, metavar="BYTES", help="With --slo: read and written, on average.")
-]
-Hours = Annotated[
-    str | None, typer.Option(metavar="FROM-TO", help="With --slo: hours of the day (UTC) to start in, as 22-6.")
-]
 
 
-def terms_of(
-    slo: str,
-    late_every: str | None = None,
-    least_gap: str | None = None,
-    bytes_per_hour: int | None = None,
-    hours: str | None = None,
-) -> SloTerms:
-    """The owner's words."""
-    given = None
-    if hours is not None:
-        found = re.fullmatch(r"(\d{1,2})-(\d{1,2})", hours.strip())
-        if found is None:
-            raise InvalidInput(f"--hours {hours} are no hours.", hint="Give two of 0 to 24, as 22-6.")
-        given = int(found[1]), int(found[2])
-    return SloTerms(
-        slo_ms=parse_latency(slo),
-        late_every_ms=None if late_every is None else parse_latency(late_every),
-        least_gap_ms=0 if least_gap is None else parse_latency(least_gap),
-        bytes_per_hour=bytes_per_hour,
-        hours=given,
-    )
+@dataclass(frozen=True)
+class Bounds:
+    """The owner's bounds, an option each."""
+
+    late_every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="With --slo: rows that come when it is broken already are compacted at once, but so long after the "
+            "last compaction. Default: a quarter of the SLO.",
+        ),
+    ] = None
+    least_gap: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="With --slo: between two compactions' starts.")
+    ] = None
+    bytes_per_hour: Annotated[
+        int | None, typer.Option(min=1, metavar="BYTES", help="With --slo: read and written, on average.")
+    ] = None
+    hours: Annotated[
+        str | None, typer.Option(metavar="FROM-TO", help="With --slo: hours of the day (UTC) to start in, as 22-6.")
+    ] = None
+
+    def terms(self, slo: str) -> SloTerms:
+        return terms_of(slo, self.late_every, self.least_gap, self.bytes_per_hour, self.hours)
 
 
 def proposal_for(table: HudiTable, terms: SloTerms, data_latency: str | None, as_json: bool, *, shown: bool) -> int:

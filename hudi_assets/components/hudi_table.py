@@ -27,10 +27,20 @@ from hudi_assets.dagster.checks import table_checks
 from hudi_assets.dagster.housekeeping import housekeeping_asset
 from hudi_assets.dagster.ingestion import ingestion_asset, ingestion_job, ingestion_schedule
 from hudi_assets.dagster.sensors import compaction_job, event_time_trigger
-from hudi_assets.engine import AUTO, HudiAssetsError, check_own_settings, duration, parse_latency
+from hudi_assets.engine import (
+    AUTO,
+    HudiAssetsError,
+    SloTerms,
+    TriggerName,
+    check_own_settings,
+    duration,
+    parse_latency,
+    terms_of,
+)
 from hudi_assets.resources import Catalog, SparkResource, TableResource
 
 TRIGGER = "hoodie.compact.inline.trigger.strategy"
+EVENT_TIME_TRIGGER = TriggerName.EVENT_TIME.value
 # What a block uses unless it names resources of its project. One object each: all blocks share them.
 _SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
 _CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog(home=True)
@@ -83,6 +93,39 @@ class SensorModel(Model, Resolvable):
     def interval(self) -> int:
         return interval_of(self.look_every, self.minimum_interval_seconds)
 
+    @property
+    def longest_ms(self) -> int:
+        """For how long at most nobody looks."""
+        given = self.minimum_interval_seconds
+        return parse_latency(self.look_every) if given is None else 1000 * given
+
+
+class BoundsModel(Model, Resolvable):
+    """What comes before the SLO, where a table is compacted by it. Durations as `30m`."""
+
+    late_every: str | None = None
+    """Rows that came when the SLO was broken already: so long after the last compaction. None: a quarter of the SLO."""
+    least_gap: str | None = None
+    """Between the starts of two compactions."""
+    bytes_per_hour: int | None = Field(default=None, ge=1)
+    """Read and written, on average."""
+    hours: str | None = None
+    """Of the day (UTC) to start in, as `22-6`."""
+
+    @field_validator("late_every", "least_gap")
+    @classmethod
+    def _is_a_duration(cls, text: str | None, info: ValidationInfo) -> str | None:
+        return None if text is None else checked_duration(f"bounds.{info.field_name}", text)
+
+    @field_validator("hours")
+    @classmethod
+    def _are_hours(cls, text: str | None) -> str | None:
+        try:
+            terms_of("1h", hours=text)
+        except HudiAssetsError as error:
+            raise ValueError(f"bounds.hours: {error}") from error
+        return text
+
 
 @dataclass(frozen=True)
 class TableParts:
@@ -126,6 +169,10 @@ class HudiTableComponent(Component, Model, Resolvable):
     """By how much, in event time, the threshold moves on before the sensor asks for a compaction."""
     freshness_slo: str | None = None
     """By how much the freshness may lie behind the clock, as `6h`. None: no such check."""
+    compact_by: Literal["compact_every", "freshness_slo"] = "compact_every"
+    """What the sensor goes by. `freshness_slo`: as late as the SLO allows, with the fewest bytes."""
+    bounds: BoundsModel = Field(default_factory=BoundsModel)
+    """With `compact_by: freshness_slo`: what comes before the SLO."""
     writers: Literal["stopped", "locked"] | None = None
     """`stopped` or `locked`: what the owner of an external table says about its other writers."""
     executor: Literal["native", "hudi"] | None = None
@@ -179,19 +226,30 @@ class HudiTableComponent(Component, Model, Resolvable):
         """Before a compaction it lies latency, `compact_every` and a tick behind the clock. `auto` is not judged."""
         if self.freshness_slo is None or self.data_latency in (None, AUTO):
             return self
-        # Another trigger than event time does not go by compact_every.
-        every = 0 if TRIGGER in self.settings else parse_latency(self.compact_every)
-        given = self.sensor.minimum_interval_seconds
-        tick = parse_latency(self.sensor.look_every) if given is None else 1000 * given
+        # Neither another trigger than event time nor the SLO goes by compact_every.
+        by_slo = self.compact_by == "freshness_slo"
+        every = 0 if TRIGGER in self.settings or by_slo else parse_latency(self.compact_every)
+        given, tick = self.sensor.minimum_interval_seconds, self.sensor.longest_ms
         name = f"look_every: {self.sensor.look_every}" if given is None else f"minimum_interval_seconds: {given}"
         least = parse_latency(self.data_latency or "") + every + tick
         if least > parse_latency(self.freshness_slo):
             raise ValueError(
                 f"table {self.name}: freshness_slo: {self.freshness_slo} can never be kept. The freshness comes to lie "
-                f"data_latency: {self.data_latency} + compact_every: {self.compact_every} + "
+                f"data_latency: {self.data_latency} + {'' if by_slo else f'compact_every: {self.compact_every} + '}"
                 f"sensor.{name}, that is {duration(least)}, behind the clock before a compaction is asked for. "
-                "Raise freshness_slo, or lower compact_every."
+                f"Raise freshness_slo{'.' if by_slo else ', or lower compact_every.'}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _goes_by_what_it_has(self) -> HudiTableComponent:
+        by_slo = self.compact_by == "freshness_slo"
+        if by_slo and self.freshness_slo is None:
+            raise ValueError(f"table {self.name}: compact_by: freshness_slo: there is no freshness_slo")
+        if not by_slo and self.bounds != BoundsModel():
+            raise ValueError(f"table {self.name}: bounds: they go with compact_by: freshness_slo")
+        if by_slo and self.settings.get(TRIGGER, EVENT_TIME_TRIGGER) != EVENT_TIME_TRIGGER:
+            raise ValueError(f"table {self.name}: compact_by: freshness_slo goes with no {TRIGGER} of Hudi's")
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
@@ -248,6 +306,8 @@ class HudiTableComponent(Component, Model, Resolvable):
             rt_view=self.rt_view or f"{self.name}_rt",
             compact_every_ms=parse_latency(self.compact_every),
             freshness_slo_ms=None if self.freshness_slo is None else parse_latency(self.freshness_slo),
+            slo_terms=self._terms(),
+            look_every_ms=self.sensor.longest_ms,
             sensor_name=self.sensor.name or f"{self.name}_event_time_trigger",
             sensor_interval=self.sensor.interval,
             sensor_running=self.sensor.running,
@@ -261,6 +321,13 @@ class HudiTableComponent(Component, Model, Resolvable):
             tags=self.tags,
             shared_key=shared_key,
         )
+
+    def _terms(self) -> SloTerms | None:
+        """None: the sensor goes by `compact_every`."""
+        if self.freshness_slo is None or self.compact_by != "freshness_slo":
+            return None
+        bounds = self.bounds
+        return terms_of(self.freshness_slo, bounds.late_every, bounds.least_gap, bounds.bytes_per_hour, bounds.hours)
 
     def _resource(self) -> TableResource:
         settings = {key: _as_property(value) for key, value in self.settings.items()}

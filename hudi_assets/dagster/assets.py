@@ -32,8 +32,8 @@ from dagster import (
 )
 
 from hudi_assets.dagster import report
-from hudi_assets.dagster.told import told_metadata
-from hudi_assets.engine import CorruptTable, NoPlan, Plan, duration
+from hudi_assets.dagster.told import seconds_besides, told_metadata
+from hudi_assets.engine import CorruptTable, NoPlan, Plan, SloTerms, duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,6 +100,9 @@ class TableAssets:
     group: str | None = None
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    # What the sensor goes by in place of `compact_every`, and for how long at most nobody looks. None: `compact_every`.
+    slo_terms: SloTerms | None = None
+    look_every_ms: int = 60_000
     # The key of the resource in which this table is one of many. None: it has one of its own.
     shared_key: str | None = None
 
@@ -278,12 +281,14 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
         tag_run(context, table)
         hudi = table.open(context)
         session = getattr(context.resources, table.spark_key)
+        compacting = None
         if ro_snapshot in context.selected_asset_keys:
             plan = unfinished_plan(hudi)
             if plan is None:
                 context.log.info("No compaction is pending: the read-optimized view stays as it is.")
             else:
                 result = hudi.execute_compaction(session.spark_session, plan.instant)
+                compacting = result.seconds
                 yield MaterializeResult(ro_snapshot, metadata=report.compaction_metadata(hudi, plan, result))
         if freshness in context.selected_asset_keys:
             promise = hudi.freshness()
@@ -291,7 +296,8 @@ def read_optimized_assets(table: TableAssets) -> AssetsDefinition:
             spark = session.spark_session if catalog.needs_spark else None
             properties = catalog.publish(spark, hudi, ro=table.ro_view, rt=table.rt_view)
             metadata = report.freshness_metadata(hudi, promise, properties)
-            metadata |= told_metadata(context.instance, freshness, properties)
+            besides = None if compacting is None else seconds_besides(context.instance, context.run.run_id, compacting)
+            metadata |= told_metadata(context.instance, freshness, properties, besides)
             yield MaterializeResult(freshness, metadata=metadata)
 
     return read_optimized

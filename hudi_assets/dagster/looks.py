@@ -6,7 +6,7 @@ log keeps every one.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from json import dumps, loads
 from typing import TYPE_CHECKING, Final
@@ -32,7 +32,8 @@ from hudi_assets.dagster.checks import (
     unreadable_result,
 )
 from hudi_assets.dagster.known import Known, RunlessEvent
-from hudi_assets.engine import Freshness, HudiAssetsError, Look, iso
+from hudi_assets.dagster.told import latest_metadata, publish_ms
+from hudi_assets.engine import Freshness, HudiAssetsError, Look, NoPlan, StartNow, WaitUntil, iso
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable, Stats
@@ -45,7 +46,8 @@ _DATA_VERSION_TAG: Final = "dagster/data_version"
 class TickLook:
     """What one tick saw. `look` is None, and `problem` says why, where what is due cannot be told.
 
-    What is published can be compared all the same, so the view's digest is here too.
+    What is published can be compared all the same, so the view's digest is here too. `failure`: what broke the policy
+    of the freshness SLO; then nothing is due.
     """
 
     stats: "Stats"
@@ -53,6 +55,11 @@ class TickLook:
     look: Look | None
     view_digest: str
     problem: HudiAssetsError | None = None
+    failure: Exception | None = None
+
+    @property
+    def proposal(self) -> StartNow | WaitUntil | None:
+        return None if self.look is None else self.look.proposal
 
     @property
     def freshness(self) -> Freshness:
@@ -64,14 +71,32 @@ class TickLook:
         return next(iter(self.stats.pending), None)
 
 
-def see(hudi: "HudiTable") -> TickLook:
-    """One look at the table; its numbers alone where nothing can be planned. Raises what keeps even those away."""
+def see(hudi: "HudiTable", table: TableAssets, known: Known) -> TickLook:
+    """One look at the table; its numbers alone where nothing can be planned. Raises what keeps even those away.
+
+    What breaks the policy of the SLO keeps nobody from seeing how the table stands.
+    """
+    failure = None
     try:
-        look = hudi.look()
+        look, failure = _look(hudi, table, known)
     except HudiAssetsError as problem:
         stats = hudi.stats()
         return TickLook(stats, stats.freshness.computed_at, None, hudi.view_digest(), problem)
-    return TickLook(look.stats, look.now_ms, look, look.view_digest)
+    return TickLook(look.stats, look.now_ms, look, look.view_digest, failure=failure)
+
+
+def _look(hudi: "HudiTable", table: TableAssets, known: Known) -> tuple[Look, Exception | None]:
+    """The look, and what broke the policy of the SLO, where it goes by one."""
+    if table.slo_terms is None:
+        return hudi.look(), None
+    try:
+        measured = publish_ms(latest_metadata(known, table.key("freshness")))
+        return hudi.look(table.slo_terms, tick_ms=table.look_every_ms, publish_ms=measured), None
+    except HudiAssetsError:
+        raise
+    except Exception as failure:
+        why = f"the policy of the freshness SLO failed: {type(failure).__name__}: {failure}"
+        return replace(hudi.look(), due=NoPlan(why)), failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +143,7 @@ def observations(
     if not (_is_news(seen, last, state) or _is_time(table, seen, last, wall_ms)):
         return found, Reported(last.at, last.clock, last.freshness, last.state, commit, commit_at)
     metadata = report.look_metadata(seen.stats, seen.now_ms, seen.pending) | dict(says)
+    metadata |= report.proposal_metadata(seen.proposal)
     found.append(AssetObservation(table.key("freshness"), metadata=metadata))
     return found, Reported(wall_ms, seen.now_ms, seen.stats.freshness.freshness, state, commit, commit_at)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from dagster import MetadataValue, TableColumn, TableRecord, TableSchema
 
-from hudi_assets.engine import AUTO, duration, iso
+from hudi_assets.engine import AUTO, StartNow, duration, iso
 from hudi_assets.reporting.pictures import cost_picture, event_time_picture
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         OperationResult,
         Plan,
         Stats,
+        WaitUntil,
     )
 
 MAX_ROWS = 20
@@ -86,6 +87,17 @@ def look_metadata(stats: Stats, now: int, pending: str | None) -> Metadata:
         "pending_plan": pending or "none",
         "last_commit": stats.last_commit or "none",
     }
+
+
+def proposal_metadata(proposal: StartNow | WaitUntil | None) -> Metadata:
+    """What the policy of a freshness SLO says; empty where none is asked."""
+    if proposal is None:
+        return {}
+    if isinstance(proposal, StartNow):
+        words = f"compact up to {iso(proposal.threshold)}"
+    else:
+        words = f"wait until {iso(proposal.until_ms)}"
+    return {"proposal": words, "proposal_why": proposal.why, "proposal_bytes": proposal.size}
 
 
 def promise_metadata(promise: Freshness, now: int) -> Metadata:

@@ -4,11 +4,9 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dagster import (
     AssetSelection,
@@ -28,6 +26,16 @@ from hudi_assets.dagster.aside import Aside, Memory, begun, is_daemons, memory_o
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
 from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
+from hudi_assets.dagster.decisions import (
+    Compact,
+    Decision,
+    PublishFreshness,
+    Recover,
+    Wait,
+    decide,
+    is_held_by_hidden_rows,
+    or_recover,
+)
 from hudi_assets.dagster.followed import follow_look, report_publication, report_untold
 from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.late import late_by_look
@@ -46,100 +54,12 @@ from hudi_assets.dagster.looks import (
 )
 from hudi_assets.dagster.presence import absence
 from hudi_assets.dagster.told import promised_before
-from hudi_assets.engine import Conflict, Freshness, InvalidInput, Look, NoPlan, Plan, TriggerName, duration, iso
+from hudi_assets.engine import Conflict, InvalidInput, Look
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
     from hudi_assets.engine import HudiTable
-
-
-@dataclass(frozen=True)
-class Compact:
-    """Plan (or go on with the pending plan), execute, publish the freshness.
-
-    `warning`: what the plan means for running queries, where they have too little time.
-    """
-
-    why: str
-    warning: str | None = None
-
-
-@dataclass(frozen=True)
-class PublishFreshness:
-    """Only publish: the promise in the catalog is no longer true, and nothing is to be compacted now."""
-
-    why: str
-
-
-@dataclass(frozen=True)
-class Recover:
-    """Mend what a dead process left; nothing else is due."""
-
-    why: str
-
-
-@dataclass(frozen=True)
-class Wait:
-    why: str
-
-
-Decision = Compact | PublishFreshness | Recover | Wait
-
-
-def decide(
-    *,
-    pending: Plan | None,
-    due: Plan | NoPlan,
-    last_threshold: int | None,
-    freshness: int | None,
-    published: int | None,
-    now: int,
-    compact_every: int,
-    slo: int | None,
-    trigger: TriggerName = TriggerName.EVENT_TIME,
-    reach: int | None = None,
-    promised: int | None = None,
-    held: bool = False,
-) -> Decision:
-    """What the table needs. Pure; times are epoch ms, durations ms.
-
-    `freshness` is the table's now, `published` the one that readers find in the catalog. Late data makes the
-    first fall below the second: that is published at once, and compacted at once where the SLO is broken.
-    `reach`: how far event time could be compacted, where bounds let a single plan do less. `promised` is the highest
-    freshness that readers were told: where the fall is published already, the late data is compacted all the same.
-    `held`: rows in no view hold the freshness where it is, so that no compaction moves it.
-    """
-    if pending is not None:
-        return Compact(f"compaction {pending.instant} is planned and was not finished")
-    fallen = published is not None and (freshness is None or freshness < published)
-    publish = _publish(freshness, published, now, slo)
-    if isinstance(due, NoPlan):
-        return publish or Wait(due.reason)
-    warning = due.query_time.warning if due.query_time else None
-    if trigger is not TriggerName.EVENT_TIME or due.claims is None:
-        return Compact(f"a compaction of {len(due.operations)} file groups is due by {trigger}", warning)
-    if last_threshold is None:
-        return Compact(f"first compaction, up to {iso(due.threshold)}", warning)
-    helps = promised is not None and (freshness is None or freshness < min(promised, due.claims))
-    if (fallen or helps) and not held and slo is not None and (freshness is None or now - freshness > slo):
-        words = _fallen(freshness, published if fallen else promised)
-        return Compact(f"{words}, more than {duration(slo)} behind the clock", warning)
-    moved = max(due.claims, due.claims if reach is None else reach) - last_threshold
-    if moved >= compact_every:
-        return Compact(f"the threshold moves from {iso(last_threshold)} to {iso(due.threshold)}", warning)
-    return publish or Wait(
-        f"The threshold would move by {duration(moved)}, to {iso(due.threshold)}; "
-        f"a compaction is due when it moves by {duration(compact_every)}."
-    )
-
-
-def or_recover(decision: Wait, leftovers: Sequence[str]) -> Wait | Recover:
-    """A run to mend what dead processes left, if there is any."""
-    if not leftovers:
-        return decision
-    more = f" (and {len(leftovers) - 1} more)" if len(leftovers) > 1 else ""
-    return Recover(f"{leftovers[0]}{more}: a dead process left it")
 
 
 def compaction_job(table: TableAssets) -> "UnresolvedAssetJobDefinition":
@@ -251,7 +171,7 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
         return SensorResult(skip_reason=absent)
     report_untold(known, table)
     hudi = table.open(context)
-    seen = see(hudi)
+    seen = see(hudi, table, known)
     running = known.unfinished_run(table)
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
@@ -269,13 +189,15 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
             says |= waits
             why = "; ".join([decision.why, *waits.values()])
     refused = problem if running is None and not isinstance(problem, Conflict) else None
+    # The checks say what the table is like, whatever became of the policy.
+    broken = refused or (seen.failure if running is None and request is None else None)
     found = results(table, hudi, seen, says, refused)
     late = late_by_look(context, table, hudi, seen, now)
     found |= {NO_LATE_RECORDS: late} if late else {}
     checks = evaluations(known, table, found, now, run_at_work=running is not None)
-    if refused is not None:
+    if broken is not None:
         report_refusal(known, table, hudi.path, seen, checks, now, says)
-        raise _AlreadyReportedError from refused
+        raise _AlreadyReportedError from broken
     why = str(problem) if problem is not None and running is None else why
     seen_before = Reported.of(context.cursor)
     observed, reported = observations(table, seen, seen_before, now, says=says, before_run=request is not None)
@@ -318,18 +240,10 @@ def _decide_for(hudi: "HudiTable", seen: Look, known: Known, table: TableAssets)
         reach=promise.watermark if hudi.plans_in_series else None,
         promised=promised_before(known, table.key("freshness"), promise.instant),
         held=is_held_by_hidden_rows(promise),
+        proposal=seen.proposal,
     )
     # Every run that compacts mends first: only where none is due does it need a run of its own.
     return or_recover(found, seen.leftovers) if isinstance(found, Wait) else found
-
-
-def is_held_by_hidden_rows(promise: Freshness) -> bool:
-    """Whether rows in no view, and no log file that a compaction would take, keep the freshness where it is."""
-    lows = [rows.min_event_time for rows in promise.hidden]
-    known = [low for low in lows if low is not None]
-    if len(known) < len(lows):
-        return True  # the event times of some are unknown, so there is no freshness until they are back
-    return bool(known) and promise.freshness is not None and promise.freshness >= min(known) - 1
 
 
 def _no_latency(hudi: "HudiTable", decision: Wait) -> InvalidInput | None:
@@ -357,7 +271,8 @@ def _request(
     A run key fires once, so it names the state of the table and counts the runs that came of it so far.
     """
     known = context.known
-    kind, only, config = COMPACT, None, None
+    kind, only = COMPACT, None
+    config: dict[str, Any] | None = None
     state = f"{table.name}:{{}}:{seen.stats.last_commit}"
     if isinstance(decision, PublishFreshness):
         kind = only = "freshness"
@@ -366,6 +281,9 @@ def _request(
         kind, only = "recover", "housekeeping"
         step = "__".join(table.key(only).path)
         config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
+    elif decision.threshold is not None:
+        step = "__".join(table.key("compaction_plan").path)
+        config = {"ops": {step: {"config": {"threshold": str(decision.threshold)}}}}
     state = state.format(kind)
     wait = pause(attempts_of(known.instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
     if wait is not None:
@@ -380,22 +298,3 @@ def _request(
         asset_selection=[table.key(only)] if only else None,
         run_config=config,
     ), {}
-
-
-def _publish(freshness: int | None, published: int | None, now: int, slo: int | None) -> PublishFreshness | None:
-    """Where what is published is too much, or stands still for most of the SLO while the table's own moves on."""
-    if published is None:
-        return None
-    if freshness is None or freshness < published:
-        return PublishFreshness(_fallen(freshness, published))
-    if slo is None or now - published <= slo - slo // 10 or freshness - published < slo // 10:
-        return None
-    return PublishFreshness(
-        f"the published freshness lies {duration(now - published)} behind the clock, the table's own "
-        f"{duration(now - freshness)}"
-    )
-
-
-def _fallen(freshness: int | None, told: int | None) -> str:
-    now = iso(freshness) if freshness is not None else "unknown"
-    return f"the freshness has fallen back from {iso(told)} to {now}"

@@ -58,8 +58,10 @@ from hudi_assets.engine.model import (
     Plan,
     Publication,
     QueryTime,
+    StartNow,
     Stats,
     TableMetrics,
+    WaitUntil,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile, TimeColumn
@@ -69,7 +71,8 @@ from hudi_assets.engine.slo.simulation.comparison import Comparison, compare
 from hudi_assets.engine.slo.simulation.feed import Feed
 from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
 from hudi_assets.engine.slo.simulation.outcome import Outcome
-from hudi_assets.engine.slo.values import SloTerms, StartNow, WaitUntil
+from hudi_assets.engine.slo.terms import terms_of
+from hudi_assets.engine.slo.values import SloTerms
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
@@ -171,6 +174,7 @@ __all__ = [
     "problem_of",
     "session_settings",
     "tell_of_store",
+    "terms_of",
 ]
 
 # Names that scripts may still have: the module of each, what it is there, and what to use in its place.

@@ -65,8 +65,8 @@ def test_a_look_that_a_run_overtook_reports_no_checks(
         hudi_catalog=(ticks.definitions.resources or {})["hudi_catalog"],
     )
 
-    def slowly(hudi: HudiTable) -> Any:
-        seen = see(hudi)
+    def slowly(hudi: HudiTable, *more: Any) -> Any:
+        seen = see(hudi, *more)
         ticks.instance.report_run_canceled(a_run(ticks))
         return seen
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dagster import AssetKey, AssetMaterialization, RunRequest, SkipReason
 
-from hudi_assets.dagster.sensors import (
+from hudi_assets.dagster.decisions import (
     Compact,
     PublishFreshness,
     Recover,

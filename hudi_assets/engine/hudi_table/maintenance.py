@@ -13,18 +13,16 @@ from hudi_assets.engine.actions.compaction.other_engines import refuse_short_que
 from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
 from hudi_assets.engine.actions.compaction.series import CompactionSeries, run_series
 from hudi_assets.engine.actions.compaction.threshold import choose_threshold, is_due
-from hudi_assets.engine.actions.compaction.who_executes import refuse_execution, unless_refused
+from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
 from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
-from hudi_assets.engine.errors import CorruptTable, InvalidInput
+from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.hudi_table.opened import OpenedTable
-from hudi_assets.engine.model import CompactionResult, Look, NoPlan, NothingToDo, Plan
+from hudi_assets.engine.model import CompactionResult, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.interface import Frame, Session
-from hudi_assets.engine.status import stats_of
-from hudi_assets.engine.table.files.published import view_digest
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.transaction.clean import CleanResult
 from hudi_assets.engine.transaction.leftovers import leftovers
@@ -96,37 +94,6 @@ class Maintenance(OpenedTable):
             UnsupportedTable: Its log records are not merged here.
         """
         refuse_execution(self.state(), plan)
-
-    def look(self) -> Look:
-        """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
-
-        Returns:
-            Freshness, numbers, the pending plan, the plan that is due and leftovers. A damaged table has no compaction
-            due, nor has one that is not merged here, or whose event times nobody can read.
-        """
-        state = self._readable()
-        stats = stats_of(state)
-        try:
-            problem = state.zone_problem
-            limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
-            due = limit if isinstance(limit, NoPlan) else self._planner().due(state, limit)
-            if isinstance(due, Plan):
-                due = unless_refused(state, due)
-        except CorruptTable as damage:
-            due = NoPlan(str(damage))
-        except InvalidInput as wrong:
-            unit = stats.freshness.unit
-            if unit is None or unit.problem is None:
-                raise
-            due = NoPlan(str(wrong))
-        return Look(
-            stats=stats,
-            pending=next(iter(state.executable_plans), None),
-            due=due,
-            leftovers=leftovers(state, self._table.now_ms),
-            now_ms=state.now_ms,
-            view_digest=view_digest(state),
-        )
 
     def execute_compaction(self, spark: Session[Frame], instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`.

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from hudi_assets.engine import status as look
+from hudi_assets.engine import status
+from hudi_assets.engine.actions.compaction.planning import CompactionPlanner
+from hudi_assets.engine.actions.compaction.threshold import choose_threshold
+from hudi_assets.engine.actions.compaction.who_executes import unless_refused
+from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, lateness_of, observed_latency
 from hudi_assets.engine.hudi_table.opened import OpenedTable
@@ -15,26 +19,30 @@ from hudi_assets.engine.model import (
     Freshness,
     LogBar,
     LogFile,
+    Look,
+    NoPlan,
     PastCompaction,
     PastFreshness,
     Plan,
     Publication,
+    StartNow,
     Stats,
     TableMetrics,
+    WaitUntil,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.past.compactions import metrics_of, past_compactions
 from hudi_assets.engine.past.freshness import past_freshness
-from hudi_assets.engine.past.rewriting import feed_of_past, history_of, view_of
+from hudi_assets.engine.past.rewriting import feed_of_past, proposal_of
 from hudi_assets.engine.profile.profile import profile_of
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
-from hudi_assets.engine.slo.policy import propose
 from hudi_assets.engine.slo.simulation.feed import Feed
-from hudi_assets.engine.slo.values import Clock, SloTerms, StartNow, WaitUntil
+from hudi_assets.engine.slo.values import SloTerms
 from hudi_assets.engine.table.files.published import view_digest
 from hudi_assets.engine.timeline.instants import instant_ms
+from hudi_assets.engine.transaction.leftovers import leftovers
 
 
 class Reports(OpenedTable):
@@ -77,7 +85,7 @@ class Reports(OpenedTable):
             The freshness and what it follows from, epoch ms. Where nothing can be promised, `freshness` is None and
             `reason` says why.
         """
-        return look.freshness_of(self._readable(), data_latency)
+        return status.freshness_of(self._readable(), data_latency)
 
     def event_time_unit(self) -> ColumnUnit | None:
         """How the event-time column counts, and what says so: its type, a setting, or its values.
@@ -85,11 +93,53 @@ class Reports(OpenedTable):
         Returns:
             None where the table has no event-time column.
         """
-        return look.column_unit(self._readable())
+        return status.column_unit(self._readable())
 
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""
-        return look.stats_of(self._readable())
+        return status.stats_of(self._readable())
+
+    def look(self, slo: SloTerms | None = None, *, tick_ms: int | None = None, publish_ms: int | None = None) -> Look:
+        """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
+
+        Args:
+            slo: Only what this SLO needs is due, when it needs it, and up to where. Default: all up to the clock less
+                the data latency.
+            tick_ms: With `slo`: how long until the next look at the latest. Default: a minute.
+            publish_ms: With `slo`: as for `propose_compaction`.
+
+        Returns:
+            Freshness, numbers, the pending plan, the plan that is due and leftovers. A damaged table has no compaction
+            due, nor has one that is not merged here, or whose event times nobody can read.
+        """
+        state = self._readable()
+        stats = status.stats_of(state)
+        proposal = None
+        try:
+            problem = state.zone_problem
+            limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
+            if slo is not None and not isinstance(limit, NoPlan):
+                proposal = proposal_of(state, slo, tick_ms=tick_ms, publish_ms=publish_ms)
+                limit = proposal.threshold if isinstance(proposal, StartNow) else NoPlan(proposal.why)
+            due = limit if isinstance(limit, NoPlan) else CompactionPlanner(self._table).due(state, limit)
+            if isinstance(due, Plan):
+                due = unless_refused(state, due)
+        except CorruptTable as damage:
+            due = NoPlan(str(damage))
+        except InvalidInput as wrong:
+            unit = stats.freshness.unit
+            if unit is None or unit.problem is None:
+                raise
+            due = NoPlan(str(wrong))
+        return Look(
+            stats=stats,
+            pending=next(iter(state.executable_plans), None),
+            due=due,
+            leftovers=leftovers(state, self._table.now_ms),
+            now_ms=state.now_ms,
+            view_digest=view_digest(state),
+            proposal=proposal,
+        )
 
     def profile(self) -> TableProfile:
         """What the table tells about itself to somebody who sets it up: from its timeline and a sample of its rows."""
@@ -111,25 +161,24 @@ class Reports(OpenedTable):
         """How late records came: (ms, records) of each log file that the latest delta commits wrote, at the most."""
         return lateness_of(self.state())
 
-    def propose_compaction(self, terms: SloTerms, *, data_latency: Latency | None = None) -> StartNow | WaitUntil:
+    def propose_compaction(
+        self, terms: SloTerms, *, data_latency: Latency | None = None, publish_ms: int | None = None
+    ) -> StartNow | WaitUntil:
         """Whether a compaction is needed now for a freshness SLO, and up to which threshold; else until when it is not.
 
         Args:
             terms: The SLO, and the owner's bounds.
             data_latency: In place of the table's own.
+            publish_ms: How long a compaction takes besides, until its freshness is published. Default: a minute.
 
         Returns:
             The threshold with its bytes, or until when to wait; both with the reason in words. Beside a pending plan
             it is to wait: that is executed first.
 
         Raises:
-            InvalidInput: The table has no data latency, or no event-time column.
+            InvalidInput: The table has no data latency, or no event-time column, or is not compacted by event time.
         """
-        state = self._readable()
-        pending = next(iter(state.executable_plans), None)
-        if pending is not None:
-            return WaitUntil(state.now_ms, 0, f"compaction {pending.instant} is planned and comes first")
-        return propose(view_of(state, data_latency), history_of(state), Clock(state.now_ms), terms)
+        return proposal_of(self._readable(), terms, data_latency, publish_ms=publish_ms)
 
     def past_feed(self, *, data_latency: Latency | None = None) -> Feed:
         """The delta commits of the active timeline, for a simulation of compaction policies.
@@ -150,7 +199,7 @@ class Reports(OpenedTable):
         """
         self.config.refuse_other_files(self.path)
         state = self._readable()
-        promise = look.freshness_of(state)
+        promise = status.freshness_of(state)
         return Publication(
             path=self.path,
             freshness=promise,
@@ -170,12 +219,12 @@ class Reports(OpenedTable):
         Args:
             plan: Its log files are marked as compacted. Default: none is.
         """
-        return look.log_bars(self.state(), plan)
+        return status.log_bars(self.state(), plan)
 
     def carried_over(self) -> tuple[CarryOver, ...]:
         """The carried-over log files of the current slices and pending plans, link and first original."""
-        return look.carried_over(self.state())
+        return status.carried_over(self.state())
 
     def log_event_times(self) -> Iterator[tuple[LogFile, pa.ChunkedArray]]:
         """Per remaining log file, the event times (epoch ms) in its data blocks, read anew from the data."""
-        return look.log_event_times(self.state())
+        return status.log_event_times(self.state())

@@ -15,6 +15,7 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 - `merge_mode`: which of a key's records wins.
 - `results`: freshness, statistics, what a commit or a compaction did.
 - `settings`: values of settings, read from their text.
+- `proposals`: what the policy of a freshness SLO answers.
 - `past`: what compactions cost, as the timeline tells of it; what monitoring asks.
 """
 
@@ -23,6 +24,7 @@ from hudi_assets.engine.model.instants import Action, Instant, State
 from hudi_assets.engine.model.merge_mode import MergeMode
 from hudi_assets.engine.model.past import PastCompaction, PastFreshness, TableMetrics
 from hudi_assets.engine.model.plans import NO_THRESHOLD, NoPlan, NothingToDo, Operation, Plan, QueryTime
+from hudi_assets.engine.model.proposals import Proposal, StartNow, WaitUntil
 from hudi_assets.engine.model.results import (
     BoundRule,
     CommitBound,
@@ -64,9 +66,12 @@ __all__ = [
     "PastCompaction",
     "PastFreshness",
     "Plan",
+    "Proposal",
     "Publication",
     "QueryTime",
+    "StartNow",
     "State",
     "Stats",
     "TableMetrics",
+    "WaitUntil",
 ]

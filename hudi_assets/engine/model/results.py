@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.plans import NoPlan, Plan
+from hudi_assets.engine.model.proposals import Proposal
 from hudi_assets.engine.model.units import duration, iso
 
 
@@ -229,7 +230,8 @@ class Look:
     """What decides about a table's next step, and its numbers, all of one reading.
 
     `pending`: the plan that waits for execution. `due`: what planning would give now, or why nothing. `leftovers`: what
-    `recover` would mend, in sentences. `now_ms`: the table's clock, epoch ms.
+    `recover` would mend, in sentences. `now_ms`: the table's clock, epoch ms. `proposal`: what the policy says, where a
+    freshness SLO was given; `due` follows it.
     """
 
     stats: Stats
@@ -239,6 +241,7 @@ class Look:
     now_ms: int
     # As in `Publication`: differs where a published read-optimized view names other files or columns than now.
     view_digest: str = ""
+    proposal: Proposal | None = None
 
     @property
     def freshness(self) -> Freshness:

@@ -10,18 +10,46 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
-from hudi_assets.engine.model import Action
+from hudi_assets.engine.model import Action, Proposal, WaitUntil
 from hudi_assets.engine.model.units import EventTimeUnit, Latency
 from hudi_assets.engine.past.compactions import completed_ms, past_compactions
+from hudi_assets.engine.slo.policy import propose
 from hudi_assets.engine.slo.simulation.feed import Commit, Feed, NewLog, Place
-from hudi_assets.engine.slo.values import UNKNOWN, Cut, Done, Group, History, Log, View
+from hudi_assets.engine.slo.values import UNKNOWN, Clock, Cut, Done, Group, History, Log, SloTerms, View
 from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import STATE_A_LATENCY
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 
 _LATEST: Final = 30
 _Written = tuple[int, int, tuple[WriteStat, ...]]
+
+
+def proposal_of(
+    state: TableState,
+    terms: SloTerms,
+    latency: Latency | None = None,
+    *,
+    tick_ms: int | None = None,
+    publish_ms: int | None = None,
+) -> Proposal:
+    """What the policy proposes now. `tick_ms`, `publish_ms`: in place of what `Clock` and `History` take for usual.
+
+    Raises `InvalidInput` where a table is not compacted by event time, or has no data latency.
+    """
+    compaction = state.config.compaction
+    if not compaction.by_event_time or compaction.trigger is not TriggerName.EVENT_TIME:
+        raise InvalidInput(
+            f"A freshness SLO says nothing to {compaction.strategy} with the trigger {compaction.trigger}.",
+            where=state.storage.base,
+            hint="It goes with the event-time strategy and EVENT_TIME_TRIGGER.",
+        )
+    pending = next(iter(state.executable_plans), None)
+    if pending is not None:
+        return WaitUntil(state.now_ms, 0, f"compaction {pending.instant} is planned and comes first")
+    clock = Clock(state.now_ms) if tick_ms is None else Clock(state.now_ms, tick_ms)
+    return propose(view_of(state, latency), history_of(state, publish_ms), clock, terms)
 
 
 def view_of(state: TableState, latency: Latency | None = None) -> View:
@@ -47,8 +75,8 @@ def view_of(state: TableState, latency: Latency | None = None) -> View:
     return View(tuple(groups), known_ms, cut_of(state))
 
 
-def history_of(state: TableState) -> History:
-    """By the active timeline. How long publishing takes is not on it."""
+def history_of(state: TableState, publish_ms: int | None = None) -> History:
+    """By the active timeline. How long publishing takes is not on it: who publishes may have measured it."""
     times = sorted(at for at, _, _ in _written(state))[-_LATEST:]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     done = []
@@ -60,7 +88,12 @@ def history_of(state: TableState) -> History:
         if state.config.clock == "commit":  # the table's clock then
             begun = max((at for at, true, _ in _written(state) if true <= begun), default=0)
         done.append(Done(begun, one.duration_ms, read + one.bytes_written))
-    return History(tuple(reversed(done[:_LATEST])), round(median(gaps)) if gaps else History().commit_gap_ms)
+    usual = History()
+    return History(
+        done=tuple(reversed(done[:_LATEST])),
+        commit_gap_ms=round(median(gaps)) if gaps else usual.commit_gap_ms,
+        publish_ms=usual.publish_ms if publish_ms is None else publish_ms,
+    )
 
 
 def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:

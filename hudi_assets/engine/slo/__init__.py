@@ -2,6 +2,7 @@
 
 - `policy.propose`: the rule. `values`: what it is told and what it answers. `selection`: what a threshold takes.
   `learning`: how long a compaction will take. `bounds`: the owner's hours, gaps and bytes.
+  `terms`: the owner's words.
 - `simulation`: days of a table in seconds, with this policy and others.
 
 `docs/explanation/slo.md` has the rule and what it saves.

@@ -24,7 +24,6 @@ class Speed:
     fixed_ms: float
     ms_per_byte: float
     spread: float
-    samples: int
 
     @property
     def fixed_size(self) -> float:
@@ -43,14 +42,14 @@ def learn(done: Sequence[Done]) -> Speed:
     """A line through the latest compactions, and what they stray from it: all of them, and more where they are few."""
     known = [one for one in done[-_LATEST:] if one.duration_ms > 0]
     if not known:
-        return Speed(_FIXED_MS, _MS_PER_BYTE, _UNLEARNT, 0)
+        return Speed(_FIXED_MS, _MS_PER_BYTE, _UNLEARNT)
     fixed, slope = _line([one.size for one in known], [one.duration_ms for one in known])
-    line = Speed(fixed, slope, 0, len(known))
+    line = Speed(fixed, slope, 0)
     stray = [one.duration_ms / max(1.0, line.likely(one.size)) - 1 for one in known]
     count = len(known)
     deviation = sqrt(sum(s * s for s in stray) / max(1, count - 2))
     few = _UNLEARNT / count
-    return Speed(fixed, slope, max(2 * deviation * sqrt(1 + 1 / count), max(stray)) + few, count)
+    return Speed(fixed, slope, max(2 * deviation * sqrt(1 + 1 / count), max(stray)) + few)
 
 
 def _line(sizes: Sequence[int], times: Sequence[int]) -> tuple[float, float]:

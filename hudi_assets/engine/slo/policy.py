@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from hudi_assets.engine.model.proposals import Proposal, StartNow, WaitUntil
 from hudi_assets.engine.slo import words
 from hudi_assets.engine.slo.bounds import earliest, last_open
 from hudi_assets.engine.slo.learning import learn
 from hudi_assets.engine.slo.levels import Part, Work, due_of, levels_of
-from hudi_assets.engine.slo.values import Clock, History, Proposal, SloTerms, StartNow, View, WaitUntil
+from hudi_assets.engine.slo.values import Clock, History, SloTerms, View
 
 
 def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Proposal:
@@ -39,7 +40,7 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
         until = min(max(needed - tick // 2, now + tick // 2), now + terms.slo_ms)
         return WaitUntil(max(int(until), free), work.size, words.can_wait(work, int(needed)))
     if free > now:
-        return WaitUntil(free, work.size, words.bound_holds(bound or "", free, terms))
+        return WaitUntil(free, work.size, words.bound_holds(work, best.size, bound or "", free))
     return _start(view, work, best, clock)
 
 

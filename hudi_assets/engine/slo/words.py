@@ -21,9 +21,12 @@ def can_wait(work: Work, needed: int) -> str:
     )
 
 
-def bound_holds(bound: str, free: int, terms: SloTerms) -> str:
+def bound_holds(work: Work, size: int, bound: str, free: int) -> str:
     """Why nothing is done although it is needed."""
-    return f"a compaction is needed for the SLO of {duration(terms.slo_ms)}, but {bound} allow none until {iso(free)}"
+    return (
+        f"a compaction that would move {megabytes(size)} is needed for the SLO of {duration(work.terms.slo_ms)}, "
+        f"but {bound} allow none until {iso(free)}"
+    )
 
 
 def starts(work: Work, size: int, left: str, next_ms: int | None, *, in_time: bool) -> str:

@@ -159,7 +159,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a look at a table whose unit nobody can tell fails",
-        f"{_ENGINE}/hudi_table/maintenance.py",
+        f"{_ENGINE}/hudi_table/reports.py",
         "            if unit is None or unit.problem is None:",
         "            if True:",
         UNITS,
@@ -481,9 +481,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a look takes its numbers from another reading than its plan",
-        f"{_ENGINE}/hudi_table/maintenance.py",
-        "        stats = stats_of(state)\n",
-        "        stats = stats_of(self.state())\n",
+        f"{_ENGINE}/hudi_table/reports.py",
+        "        stats = status.stats_of(state)\n        proposal",
+        "        stats = status.stats_of(self.state())\n        proposal",
         LOOKS,
     ),
     Breakage(

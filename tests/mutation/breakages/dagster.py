@@ -97,7 +97,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a published freshness stands still on a quiet table",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/decisions.py",
         " or freshness - published < slo // 10:",
         " or True:",
         ATTEMPTED,
@@ -188,7 +188,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "late data whose fall is published is not compacted at once",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/decisions.py",
         "    if (fallen or helps) and ",
         "    if fallen and ",
         LATE_LOOKS,

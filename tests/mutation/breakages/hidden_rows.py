@@ -220,14 +220,14 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a compaction is asked for at every tick while rows are in no view",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/decisions.py",
         "if (fallen or helps) and not held and",
         "if (fallen or helps) and",
         ("tests/dagster/test_sensor.py",),
     ),
     Breakage(
         "no compaction is asked for late data while rows are in no view",
-        "hudi_assets/dagster/sensors.py",
+        "hudi_assets/dagster/decisions.py",
         "promise.freshness >= min(known) - 1",
         "promise.freshness < min(known)",
         ("tests/dagster/test_sensor.py",),

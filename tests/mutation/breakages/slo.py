@@ -9,9 +9,80 @@ POLICY = ("tests/unit/slo/test_policy.py",)
 OPTIMUM = ("tests/unit/slo/test_optimum.py",)
 SIMULATION = ("tests/unit/slo/test_simulation.py",)
 REWRITING = ("tests/unit/slo/test_rewriting.py",)
+SENSOR = ("tests/dagster/test_slo_sensor.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "a sensor that goes by the SLO goes by compact_every",
+        "hudi_assets/dagster/decisions.py",
+        "    if isinstance(proposal, StartNow):",
+        "    if False:",
+        SENSOR,
+    ),
+    Breakage(
+        "a run for the SLO goes up to the clock less the data latency",
+        "hudi_assets/dagster/sensors.py",
+        "    elif decision.threshold is not None:",
+        "    elif False:",
+        SENSOR,
+    ),
+    Breakage(
+        "what a run takes besides its compaction is not counted",
+        "hudi_assets/dagster/looks.py",
+        "publish_ms=measured",
+        "publish_ms=None",
+        SENSOR,
+    ),
+    Breakage(
+        "a publication forgets what runs took",
+        "hudi_assets/dagster/told.py",
+        "measured = _measured(latest_metadata(instance, key)) + (",
+        "measured = (",
+        SENSOR,
+    ),
+    Breakage(
+        "one run that waited in a queue moves all compactions forward",
+        "hudi_assets/dagster/told.py",
+        "longest[1 if len(longest) >= _MANY else 0]",
+        "longest[0]",
+        SENSOR,
+    ),
+    Breakage(
+        "a policy that fails keeps the check from looking",
+        "hudi_assets/dagster/looks.py",
+        "    except Exception as failure:\n        why",
+        "    except FileNotFoundError as failure:\n        why",
+        SENSOR,
+    ),
+    Breakage(
+        "a policy that fails is not told",
+        "hudi_assets/dagster/sensors.py",
+        "    broken = refused or (",
+        "    broken = refused or False and (",
+        SENSOR,
+    ),
+    Breakage(
+        "an SLO goes with any strategy",
+        "hudi_assets/engine/past/rewriting.py",
+        "    if not compaction.by_event_time or compaction",
+        "    if False and compaction",
+        SENSOR,
+    ),
+    Breakage(
+        "bounds without an SLO are passed over",
+        "hudi_assets/components/hudi_table.py",
+        "        if not by_slo and self.bounds != BoundsModel():",
+        "        if False:",
+        SENSOR,
+    ),
+    Breakage(
+        "an SLO is refused for a compact_every that does not count",
+        "hudi_assets/components/hudi_table.py",
+        "every = 0 if TRIGGER in self.settings or by_slo else",
+        "every = 0 if TRIGGER in self.settings else",
+        SENSOR,
+    ),
     Breakage(
         "the SLO is reckoned from the commit",
         f"{_SLO}/levels.py",
@@ -196,9 +267,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "beside a pending plan another one is proposed",
-        "hudi_assets/engine/hudi_table/reports.py",
-        "        if pending is not None:\n            return WaitUntil(",
-        "        if False:\n            return WaitUntil(",
+        "hudi_assets/engine/past/rewriting.py",
+        "    if pending is not None:\n        return WaitUntil(",
+        "    if False:\n        return WaitUntil(",
         REWRITING,
     ),
 )

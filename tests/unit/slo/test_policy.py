@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hudi_assets.engine import InvalidInput
 from hudi_assets.engine.actions.compaction.strategy import LogSummary, filter_log_files
-from hudi_assets.engine.model import FileSlice, LogFile
+from hudi_assets.engine.model import FileSlice, LogFile, StartNow, WaitUntil
 from hudi_assets.engine.slo.learning import learn
 from hudi_assets.engine.slo.policy import propose
 from hudi_assets.engine.slo.selection import taken
@@ -21,9 +21,7 @@ from hudi_assets.engine.slo.values import (
     History,
     Log,
     SloTerms,
-    StartNow,
     View,
-    WaitUntil,
 )
 
 MINUTE = 60_000

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hudi_assets.engine.model.proposals import StartNow
 from hudi_assets.engine.model.units import duration
 from hudi_assets.engine.slo.policy import propose
 from hudi_assets.engine.slo.simulation.feed import Place
-from hudi_assets.engine.slo.values import Clock, History, SloTerms, StartNow, View
+from hudi_assets.engine.slo.values import Clock, History, SloTerms, View
 
 
 @dataclass(frozen=True, slots=True)

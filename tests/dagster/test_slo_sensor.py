@@ -1,0 +1,262 @@
+"""A sensor that goes by the freshness SLO: when it asks for a compaction, up to where, and what it says meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dagster import AssetKey, AssetMaterialization, DagsterInstance, MetadataValue, RunRequest
+
+from hudi_assets.components import HudiTableComponent, HudiTablesComponent
+from hudi_assets.dagster.decisions import Compact, Wait, decide
+from hudi_assets.dagster.told import BESIDES, publish_ms, told_metadata
+from hudi_assets.engine import InvalidInput, NoPlan, SloTerms, StartNow, WaitUntil
+from hudi_assets.engine.model import Plan
+from hudi_assets.engine.past import rewriting
+from tests.dagster.conftest import Platform
+from tests.dagster.small_source import ms
+from tests.dagster.test_looks import hang, live
+from tests.dagster.ticking import Sensor
+
+HOUR = 3_600_000
+SLO = "freshness_within_slo"
+# The clock is the commits', three hours apart: nobody looks in between.
+BY_SLO = {"compact_by": "freshness_slo", "freshness_slo": "12h", "sensor": {"look_every": "3h"}}
+FRESHNESS = AssetKey(["events", "freshness"])
+
+
+@pytest.fixture
+def sensor(quick: Platform) -> Sensor:
+    quick.attributes = BY_SLO
+    return Sensor(quick)
+
+
+def asked(sensor: Sensor) -> RunRequest:
+    sensor.tick()
+    (request,) = sensor.last.run_requests
+    assert isinstance(request, RunRequest)
+    return request
+
+
+def run(sensor: Sensor, request: RunRequest) -> None:
+    """The run that was asked for, of the table's own job."""
+    job = sensor.platform.definitions().resolve_job_def("events_compaction")
+    done = job.execute_in_process(instance=sensor.instance, run_config=request.run_config, tags=request.tags)
+    assert done.success
+
+
+# -- when, and up to where ------------------------------------------------------------------------
+
+
+def test_it_waits_as_long_as_the_slo_allows_and_says_so(sensor: Sensor) -> None:
+    sensor.platform.ingest(0, 1, 2)  # the first record is of 00:15, and it is 09:00
+    sensor.tick()
+    assert "the SLO of 12 h needs no compaction until 2024-03-01T12:1" in sensor.skip
+    assert "would move 0.1 MB" in sensor.skip
+    found = sensor.observed
+    assert found["proposal"].startswith("wait until 2024-03-01T")
+    assert found["proposal_why"] == sensor.skip
+    assert found["proposal_bytes"] > 0
+    assert sensor.check(SLO) is True
+
+
+def test_it_asks_for_what_the_slo_needs_and_the_run_goes_up_to_there(sensor: Sensor) -> None:
+    sensor.platform.ingest(0, 1, 2, 3)
+    request = asked(sensor)
+    assert "must be in a published base file by 2024-03-01T12:1" in request.tags["hudi_assets/reason"]
+    threshold = int(request.run_config["ops"]["events__compaction_plan"]["config"]["threshold"])
+    assert sensor.observed["proposal"].startswith("compact up to ")
+    run(sensor, request)
+    (done,) = sensor.platform.table().past_compactions()
+    assert done.threshold == threshold != ms(12) - HOUR  # up to where `compact_every` goes
+    sensor.platform.ingest(4)
+    sensor.tick()
+    assert "needs no compaction until" in sensor.skip
+
+
+def test_compact_every_is_as_it_was(quick: Platform) -> None:
+    sensor = Sensor(quick)
+    quick.ingest(0)
+    request = asked(sensor)
+    assert request.run_config == {}
+    assert "proposal" not in sensor.observed
+
+
+def test_a_plan_that_was_not_finished_comes_first(sensor: Sensor) -> None:
+    sensor.platform.ingest(0)
+    assert sensor.platform.run("compaction_plan").success
+    request = asked(sensor)
+    assert "not finished" in request.tags["hudi_assets/reason"]
+    assert request.run_config == {}
+
+
+def test_a_bound_comes_before_the_slo(sensor: Sensor) -> None:
+    sensor.platform.ingest(0, 1, 2, 3)
+    run(sensor, asked(sensor))
+    sensor.platform.attributes = BY_SLO | {"bounds": {"least_gap": "5d"}}
+    sensor.platform.ingest(4, 6, 7)
+    sensor.tick()
+    words = sensor.observed["proposal_why"]
+    assert "MB is needed for the SLO of 12 h" in words
+    assert "5 d between two compactions allow none until 2024-03-06T12:00:00Z" in words
+    (request,) = sensor.last.run_requests
+    assert request.asset_selection == [FRESHNESS]  # what has moved on by itself is published
+
+
+def test_a_proposal_decides_where_there_is_one() -> None:
+    plan = Plan("20240301000000000", 8 * HOUR, (), "strategy", {})
+    given: dict[str, Any] = {
+        "pending": None,
+        "due": plan,
+        "last_threshold": 8 * HOUR,
+        "freshness": 8 * HOUR,
+        "published": 8 * HOUR,
+        "now": 9 * HOUR,
+        "compact_every": HOUR,
+        "slo": 10 * HOUR,
+    }
+    start = StartNow(5 * HOUR, 100, 1, 1, None, True, "rows are due")
+    assert decide(**given, proposal=start) == Compact("rows are due", None, 5 * HOUR)
+    assert decide(**(given | {"due": NoPlan("a write is unfinished")}), proposal=start) == Wait("a write is unfinished")
+    wait = WaitUntil(5 * HOUR, 100, "not yet")
+    assert decide(**(given | {"due": NoPlan("not yet")}), proposal=wait) == Wait("not yet")
+    assert isinstance(decide(**given), Wait)
+
+
+# -- what is learnt -------------------------------------------------------------------------------
+
+
+def test_a_run_notes_what_it_took_besides_and_the_sensor_counts_on_it(sensor: Sensor) -> None:
+    sensor.platform.ingest(0)
+    assert sensor.platform.compact(threshold=str(ms(0.5))).success
+    (measured,) = sensor.platform.metadata("freshness")[BESIDES]
+    assert 0 < measured < 600
+    sensor.platform.ingest(1, 2)  # what is left begins at 02:15 and is due at 14:15, and it is 09:00
+    sensor.tick()
+    assert "needs no compaction until 2024-03-01T14:1" in sensor.skip
+    slow = AssetMaterialization(FRESHNESS, metadata={BESIDES: MetadataValue.json([3 * 3600.0])})
+    sensor.instance.report_runless_asset_event(slow)
+    assert "by 2024-03-01T14:14" in asked(sensor).tags["hudi_assets/reason"]
+
+
+def test_every_publication_keeps_what_runs_took(sensor: Sensor) -> None:
+    instance: DagsterInstance = sensor.instance
+    for seconds in (5.0, None, *range(20, 31)):
+        told = told_metadata(instance, FRESHNESS, {}, seconds)
+        instance.report_runless_asset_event(AssetMaterialization(FRESHNESS, metadata=told))
+    assert told_metadata(instance, FRESHNESS, {})[BESIDES].value == [float(n) for n in range(21, 31)]
+
+
+def test_of_many_runs_the_slowest_may_be_an_accident() -> None:
+    assert publish_ms({}) is None
+    assert publish_ms({BESIDES: "?"}) is None
+    assert publish_ms({BESIDES: [20.0, 7000.0]}) == 7_000_000
+    assert publish_ms({BESIDES: [20.0, 7000.0, 30.0, 10.0, 10.0]}) == 30_000
+
+
+# -- what the check says --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("windows", [(0, 1), (0, 1, 2, 3, 4)])
+def test_a_policy_that_fails_changes_nothing_about_the_check(
+    sensor: Sensor, windows: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sensor.platform.ingest(*windows)
+    sensor.platform.attributes = {"freshness_slo": "12h"}
+    sensor.tick()
+    before = sensor.evaluation(SLO)
+    assert before is not None
+    assert before.passed is (len(windows) == 2)
+    sensor.platform.attributes = BY_SLO
+    sensor.instance.wipe_assets([FRESHNESS])
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("no such number")
+
+    monkeypatch.setattr(rewriting, "propose", broken)
+    with pytest.raises(ZeroDivisionError):
+        sensor.tick()
+    after = sensor.evaluation(SLO)
+    assert after is not None
+    assert (after.passed, after.description, after.metadata) == (before.passed, before.description, before.metadata)
+
+
+def test_a_policy_that_fails_keeps_no_pending_plan_from_its_end(
+    sensor: Sensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sensor.platform.ingest(0)
+    assert sensor.platform.run("compaction_plan").success
+    monkeypatch.setattr(rewriting, "propose", None)
+    assert "not finished" in asked(sensor).tags["hudi_assets/reason"]
+
+
+def test_a_hung_writer_changes_nothing_about_the_check(quick: Platform) -> None:
+    """It holds the freshness back, and both say by how much; nothing can be planned beside it."""
+    live(quick)
+    hang(quick.path, minutes_ago=90)
+    found = []
+    for by in ("compact_every", "freshness_slo"):
+        quick.attributes = {**quick.attributes, "compact_by": by}
+        sensor = Sensor(quick)
+        sensor.tick()
+        assert sensor.skip
+        check = sensor.evaluation(SLO)
+        assert check is not None
+        found.append((check.passed, (check.description or "").partition(" behind")[0]))
+    assert found == [(False, "1 h 35 min")] * 2
+
+
+def test_another_strategy_has_no_slo(sensor: Sensor) -> None:
+    sensor.platform.ingest(0)
+    settings = {
+        "hoodie.compaction.strategy": "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionStrategy"
+    }
+    sensor.platform.attributes = BY_SLO | {"settings": settings}
+    with pytest.raises(InvalidInput, match="A freshness SLO says nothing to"):
+        sensor.tick()
+    assert sensor.check(SLO) is False
+
+
+# -- blocks ---------------------------------------------------------------------------------------
+
+EXTERNAL: dict[str, Any] = {"name": "t", "path": "t", "external": True, "data_latency": "1h", "freshness_slo": "6h"}
+
+
+def test_a_block_has_the_owners_words() -> None:
+    bounds: Any = {"late_every": "1h", "least_gap": "30m", "bytes_per_hour": 10, "hours": "22-6"}
+    block = HudiTableComponent(**EXTERNAL, compact_by="freshness_slo", bounds=bounds)
+    assert block._table_assets().slo_terms == SloTerms(6 * HOUR, HOUR, HOUR // 2, 10, (22, 6))
+    assert HudiTableComponent(**EXTERNAL)._table_assets().slo_terms is None
+    of_all = {"compact_by": "freshness_slo", "bounds": {"least_gap": "30m"}}
+    many = HudiTablesComponent(defaults=of_all, tables=[EXTERNAL | {"bounds": {"hours": "0-5"}}])
+    (one,) = many.components()
+    assert one._table_assets().slo_terms == SloTerms(6 * HOUR, None, HOUR // 2, None, (0, 5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"compact_by": "slo"}, "compact_every"),
+        ({"compact_by": "freshness_slo", "freshness_slo": None}, "there is no freshness_slo"),
+        ({"bounds": {"least_gap": "1h"}}, "they go with compact_by: freshness_slo"),
+        ({"compact_by": "freshness_slo", "bounds": {"least_gap": "soon"}}, "bounds.least_gap"),
+        ({"compact_by": "freshness_slo", "bounds": {"bytes_per_hour": 0}}, "greater than or equal to 1"),
+        ({"compact_by": "freshness_slo", "bounds": {"hours": "22"}}, "bounds.hours: '22' are no hours of the day"),
+        ({"compact_by": "freshness_slo", "bounds": {"hours": "6-6"}}, "bounds.hours"),
+        ({"compact_by": "freshness_slo", "bounds": {"gap": "1h"}}, "gap"),
+        (
+            {"compact_by": "freshness_slo", "settings": {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}},
+            "goes with no hoodie.compact.inline.trigger.strategy",
+        ),
+        ({"compact_by": "freshness_slo", "data_latency": "6h"}, "data_latency: 6h \\+ sensor.look_every: 1m, that is"),
+    ],
+)
+def test_a_block_that_contradicts_itself_is_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        HudiTableComponent(**(EXTERNAL | wrong))
+
+
+def test_an_slo_that_compact_every_would_break_can_be_kept() -> None:
+    HudiTableComponent(**(EXTERNAL | {"compact_every": "6h", "compact_by": "freshness_slo"}))
+    with pytest.raises(ValueError, match="can never be kept"):
+        HudiTableComponent(**(EXTERNAL | {"compact_every": "6h"}))
