@@ -16,7 +16,8 @@ from hudi_assets.cli.output import (
     reach_of,
 )
 from hudi_assets.cli.publish import Published
-from hudi_assets.engine import CompactionResult, CompactionSeries, Freshness, Plan, iso
+from hudi_assets.engine import Bill, CompactionResult, CompactionSeries, Freshness, Plan, duration, iso
+from hudi_assets.sizes import size_of
 
 
 class ShownSeries:
@@ -45,6 +46,8 @@ class ShownSeries:
                 f"compacted into {len(result.operations)} base files with {result.rows:,} rows, "
                 f"{result.logs_remaining} log files remain."
             )
+            if result.bill is not None:
+                print_text(_bill_in_words(result.bill))
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
@@ -105,6 +108,7 @@ class ShownSeries:
             "logs_remaining": sum(remaining.values()),
             "rows": sum(one.rows for one in self._done),
             "seconds": round(sum(one.seconds for one in self._done), 3),
+            **_bill_json([one.bill for one in self._done]),
             **query_time_json(first),
             "compactions": _each(self._done),
         }
@@ -120,9 +124,30 @@ def _each(done: Sequence[CompactionResult]) -> list[dict[str, Any]]:
             "logs_remaining": one.logs_remaining,
             "rows": one.rows,
             "seconds": round(one.seconds, 3),
+            **_bill_json([one.bill]),
         }
         for one in done
     ]
+
+
+def _bill_json(bills: Sequence[Bill | None]) -> dict[str, Any]:
+    """Null where it is not known of one of them."""
+    known = [bill for bill in bills if bill is not None]
+    read = [bill.bytes_read for bill in known if bill.bytes_read is not None]
+    gained = [bill.gained_ms for bill in known if bill.gained_ms is not None]
+    return {
+        "bytes_read": sum(read) if len(read) == len(bills) else None,
+        "bytes_written": sum(bill.bytes_written for bill in known) if len(known) == len(bills) else None,
+        "freshness_gained_ms": sum(gained) if len(gained) == len(bills) else None,
+    }
+
+
+def _bill_in_words(bill: Bill) -> str:
+    read = "" if bill.bytes_read is None else f"read {size_of(bill.bytes_read)} and "
+    if bill.gained_ms is None:
+        return f"It {read}wrote {size_of(bill.bytes_written)}."
+    gained = f"moved on by {duration(bill.gained_ms)}" if bill.gained_ms else "did not move"
+    return f"It {read}wrote {size_of(bill.bytes_written)}, and the freshness {gained}."
 
 
 def _counted(number: int, what: str) -> str:

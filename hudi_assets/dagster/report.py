@@ -15,6 +15,7 @@ from hudi_assets.reporting.pictures import cost_picture, event_time_picture
 if TYPE_CHECKING:
     from hudi_assets.engine import (
         ArchiveResult,
+        Bill,
         CleanResult,
         CommitResult,
         CompactionResult,
@@ -152,9 +153,23 @@ def compaction_metadata(hudi: HudiTable, plan: Plan, result: CompactionResult) -
         "logs_remaining": result.logs_remaining,
         "rows_written": result.rows,
         "seconds": round(result.seconds, 3),
+        **bill_metadata(result.bill),
         "operations_count": len(result.operations),
         "operations": executed_operations(result.operations),
     }
+
+
+def bill_metadata(bill: Bill | None) -> Metadata:
+    """What a compaction cost and bought: numbers, which Dagster plots. What is not known is not there."""
+    if bill is None:
+        return {}
+    known: Metadata = {
+        "bytes_read": bill.bytes_read,
+        "bytes_written": bill.bytes_written,
+        "freshness_gained_hours": None if bill.gained_ms is None else round(bill.gained_ms / 3_600_000, 3),
+        "bytes_per_hour_of_freshness": None if bill.bytes_per_hour is None else round(bill.bytes_per_hour),
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _threshold_metadata(plan: Plan) -> Metadata:

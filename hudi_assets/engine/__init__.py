@@ -39,10 +39,12 @@ from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog
 from hudi_assets.engine.hudi_table.table import HudiTable
 from hudi_assets.engine.model import (
+    Bill,
     CarryOver,
     CommitBound,
     CommitResult,
     CompactionResult,
+    DayBill,
     Freshness,
     HiddenRows,
     LogBar,
@@ -108,6 +110,7 @@ __all__ = [
     "PUBLISHED_NOTES",
     "WRITERS",
     "ArchiveResult",
+    "Bill",
     "CarryOver",
     "CleanResult",
     "ColumnUnit",
@@ -119,6 +122,7 @@ __all__ = [
     "Conflict",
     "CorruptTable",
     "CostPoint",
+    "DayBill",
     "EnvironmentProblem",
     "EventTimeUnit",
     "Feed",

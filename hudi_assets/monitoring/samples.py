@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from hudi_assets.engine import PastCompaction, TableMetrics
+from hudi_assets.engine import DayBill, PastCompaction, TableMetrics
 from hudi_assets.monitoring.watch import LastLook, Watch
 
 LABELS = ("table", "path")
@@ -126,6 +127,23 @@ GAUGES: tuple[Gauge, ...] = (
         _of_last(lambda last: last.log_files),
     ),
 )
+# Of each of the last days that the active timeline knows: label `day`.
+_DAYS: Final = 7
+_OF_DAYS: tuple[tuple[str, str, Callable[[DayBill], float]], ...] = (
+    ("hudi_assets_day_compactions", "Compactions that were completed on a day (UTC).", lambda day: day.compactions),
+    ("hudi_assets_day_read_bytes", "Bytes that the compactions of a day read.", lambda day: day.bytes_read),
+    ("hudi_assets_day_written_bytes", "Bytes that the compactions of a day wrote.", lambda day: day.bytes_written),
+    (
+        "hudi_assets_day_compacting_seconds",
+        "How long the compactions of a day took together.",
+        lambda day: day.duration_ms / 1000,
+    ),
+    (
+        "hudi_assets_day_freshness_gained_seconds",
+        "By how much the compactions of a day moved the freshness on, in event time.",
+        lambda day: day.gained_ms / 1000,
+    ),
+)
 # Of every look, also of one that failed.
 _OF_LOOKS: tuple[tuple[str, str, Callable[[LastLook], float | None]], ...] = (
     ("hudi_assets_up", "1 if the last look at the table succeeded, 0 if not.", lambda s: float(s.metrics is not None)),
@@ -140,7 +158,9 @@ _SLO = ("hudi_assets_freshness_slo_seconds", "How far the freshness may be behin
 _FAILURES = ("hudi_assets_look_failures", "Looks at the table that failed.")
 
 NAMES = frozenset(
-    {gauge.name for gauge in GAUGES} | {name for name, _, _ in _OF_LOOKS} | {_SLO[0], f"{_FAILURES[0]}_total"}
+    {gauge.name for gauge in GAUGES}
+    | {name for name, _, _ in (*_OF_DAYS, *_OF_LOOKS)}
+    | {_SLO[0], f"{_FAILURES[0]}_total"}
 )
 
 
@@ -162,6 +182,12 @@ class Tables(Collector):
         yield _family(*_SLO, [(one, _seconds(one.table.slo_ms)) for one, _ in known])
         for gauge in GAUGES:
             yield _family(gauge.name, gauge.help, [(one, gauge.value(metrics)) for one, metrics in known])
+        for name, words, of_day in _OF_DAYS:
+            family = GaugeMetricFamily(name, words, labels=(*LABELS, "day"))
+            for one, metrics in known:
+                for day in metrics.days[:_DAYS]:
+                    family.add_metric([*_labels(one), day.day], of_day(day))
+            yield family
 
 
 def registry_of(watch: Watch) -> CollectorRegistry:

@@ -10,7 +10,17 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
-from hudi_assets.engine import HudiAssetsError, HudiTable, PastCompaction, PastFreshness, TableMetrics, duration, iso
+from hudi_assets.engine import (
+    Bill,
+    DayBill,
+    HudiAssetsError,
+    HudiTable,
+    PastCompaction,
+    PastFreshness,
+    TableMetrics,
+    duration,
+    iso,
+)
 from hudi_assets.reporting import pictures
 from hudi_assets.sizes import size_of
 
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN_COMPACTIONS = 20
+_SHOWN_DAYS = 14
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1d2733; background: #f4f6f8; margin: 0; }
@@ -57,6 +68,10 @@ class Page:
     @cached_property
     def compactions(self) -> Sequence[PastCompaction]:
         return self.table.past_compactions()
+
+    @cached_property
+    def bills(self) -> Sequence[Bill]:
+        return self.table.bills()
 
     @cached_property
     def lateness(self) -> Sequence[tuple[int, int]]:
@@ -101,6 +116,7 @@ class Page:
             self._cost,
         )
         yield _section("What compactions cost", "Of those on the active timeline.", self._compactions)
+        yield _section("What they cost by day", "They are added up. What is not known counts nothing.", self._days)
         yield _section(
             "How late records come",
             "Of the latest commits: how long after its event a record was committed, at the most.",
@@ -204,11 +220,24 @@ class Page:
     def _compactions(self) -> str:
         if not self.compactions:
             return "<p>There are none.</p>"
-        rows = "".join(_row(one) for one in self.compactions[:_SHOWN_COMPACTIONS])
-        names = ("instant", "threshold (UTC)", "took", "log files", "base files", "read", "written")
-        head = "".join(f"<th>{name}</th>" for name in names)
+        gained = {bill.instant: bill.gained_ms for bill in self.bills}
+        rows = [_row(one, gained.get(one.instant)) for one in self.compactions[:_SHOWN_COMPACTIONS]]
+        names = ("instant", "threshold (UTC)", "took", "log files", "base files", "read", "written", "freshness gained")
         picture = _drawn(pictures.compactions_figure(self.compactions[::-1]))
-        return f'{picture}<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+        return f"{picture}{_table(names, rows)}"
+
+    def _days(self) -> str:
+        names = (
+            "day (UTC)",
+            "compactions",
+            "took",
+            "read",
+            "written",
+            "freshness gained",
+            "not all known",
+        )
+        rows = [_day_row(day) for day in self.metrics.days[:_SHOWN_DAYS]]
+        return _table(names, rows) if rows else "<p>There are none.</p>"
 
     def _lateness(self) -> str | Figure:
         if not self.lateness:
@@ -235,8 +264,14 @@ def _drawn(figure: Figure) -> str:
     return f'<div class="wide">{pictures.svg(figure)}</div>'
 
 
-def _row(one: PastCompaction) -> str:
-    values = (
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def _row(one: PastCompaction, gained_ms: int | None) -> Sequence[str]:
+    return (
         one.instant,
         _minute(one.threshold),
         "" if one.duration_ms is None else duration(one.duration_ms),
@@ -244,8 +279,20 @@ def _row(one: PastCompaction) -> str:
         f"{one.file_groups:,}",
         "" if one.bytes_read is None else size_of(one.bytes_read),
         size_of(one.bytes_written),
+        "" if gained_ms is None else duration(gained_ms),
     )
-    return f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
+
+
+def _day_row(day: DayBill) -> Sequence[str]:
+    return (
+        day.day,
+        f"{day.compactions:,}",
+        duration(day.duration_ms),
+        size_of(day.bytes_read),
+        size_of(day.bytes_written),
+        duration(day.gained_ms),
+        f"{day.unknown:,}",
+    )
 
 
 def _minute(ms: int | None) -> str:

@@ -86,6 +86,13 @@ def test_a_table_is_told_as_status_tells_it(run: Callable[..., Answer], table: P
     assert found["hudi_assets_last_compaction_written_bytes"] == last.bytes_written
     assert found["hudi_assets_last_compaction_timestamp_seconds"] == last.completed_ms / 1000
     assert found["hudi_assets_last_compaction_duration_seconds"] == (last.duration_ms or 0) / 1000
+    (day,) = hudi.metrics().days
+    assert f'day="{day.day}"' in answer.out
+    assert found["hudi_assets_day_compactions"] == day.compactions == 1
+    assert found["hudi_assets_day_read_bytes"] == last.bytes_read
+    assert found["hudi_assets_day_written_bytes"] == last.bytes_written
+    assert found["hudi_assets_day_compacting_seconds"] == (last.duration_ms or 0) / 1000
+    assert found["hudi_assets_day_freshness_gained_seconds"] == day.gained_ms / 1000 > 0
     assert found.keys() == NAMES - {"hudi_assets_pending_compaction_age_seconds"}
     assert f'{{path="{table}",table="payments"}}' in answer.out or f'{{table="payments",path="{table}"}}' in answer.out
 

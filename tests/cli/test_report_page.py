@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput, Plan, duration
 from hudi_assets.reporting.page import _section
 from hudi_assets.reporting.pictures import lag_figure, svg
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
@@ -81,6 +81,10 @@ def test_the_page_tells_the_table_in_words_and_pictures(
     assert "Their oldest event is of 2024-05-01 12:00." in read.text
     (last,) = HudiTable.open(str(table)).past_compactions()
     assert f"The last compaction, {last.instant}, merged 2 log files into 2 base files" in read.text
+    (bill,), (day,) = HudiTable.open(str(table)).bills(), HudiTable.open(str(table)).metrics().days
+    assert bill.gained_ms
+    assert day.day in read.text
+    assert read.text.count(duration(bill.gained_ms)) >= 2  # of the compaction, and of the day
     assert "Of the last 40 records, 95 % were committed within" in read.text
 
 
@@ -102,7 +106,7 @@ def test_without_a_freshness_the_page_says_why_and_stands(page: Callable[..., Re
     sorted(table.glob(".*.log.*"))[0].unlink()
     read = page(table)
     assert "No freshness can be promised: " in read.text
-    assert len(read.headings) == 7
+    assert len(read.headings) == 8
 
 
 def test_what_cannot_be_told_is_said_in_its_section() -> None:

@@ -74,7 +74,11 @@ def test_the_threshold_is_reached(run: Callable[..., Answer], series: HudiTable)
     last = found["compactions"][-1]
     assert (found["instant"], last["threshold"]) == (last["instant"], SPLIT)
     assert found["instant"] == run("status", series.path, "--json").json["last_compaction"]
-    for key in ("logs_compacted", "rows", "file_groups"):
+    bills = series.bills()
+    assert found["bytes_read"] == sum(bill.bytes_read or 0 for bill in bills) > 0
+    assert found["bytes_written"] == sum(bill.bytes_written for bill in bills) > 0
+    assert found["freshness_gained_ms"] == sum(bill.gained_ms or 0 for bill in bills) > 0
+    for key in ("logs_compacted", "rows", "file_groups", "bytes_read", "bytes_written", "freshness_gained_ms"):
         assert found[key] == sum(one[key] for one in found["compactions"])
     assert (found["file_groups"], found["logs_compacted"]) == (2, 3)
     assert run("compact", series.path, "--threshold", SPLIT, *LIVE).code == NOTHING_TO_DO
@@ -89,6 +93,13 @@ def test_progress_for_people(run: Callable[..., Answer], session: LocalSession, 
     done = [n for n, line in enumerate(lines) if " done in " in line]
     assert begun[0] < done[0] < begun[1] < done[1]
     assert f"All event times up to {SPLIT} are compacted, by 2 compactions." in lines
+    bills = [lines[n + 1] for n in done]
+    assert [line.partition(" wrote ")[0] for line in bills] == ["It read 3.7 KiB and", "It read 7.4 KiB and"]
+    # The first one of a series may buy nothing: the log files that hold the freshness back are the second one's.
+    assert [line.rpartition(", ")[2] for line in bills] == [
+        "and the freshness did not move.",
+        "and the freshness moved on by 12 h.",
+    ]
     warned = [line for line in lines if line.startswith("Warning: Queries that still read what")]
     assert len(warned) == 1
 

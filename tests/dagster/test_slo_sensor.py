@@ -67,7 +67,11 @@ def test_it_asks_for_what_the_slo_needs_and_the_run_goes_up_to_there(sensor: Sen
     threshold = int(request.run_config["ops"]["events__compaction_plan"]["config"]["threshold"])
     assert sensor.observed["proposal"].startswith("compact up to ")
     run(sensor, request)
-    (done,) = sensor.platform.table().past_compactions()
+    (done,), (bill,) = sensor.platform.table().past_compactions(), sensor.platform.table().bills()
+    told = sensor.platform.metadata("ro_snapshot")
+    assert (told["bytes_read"], told["bytes_written"]) == (bill.bytes_read, bill.bytes_written)
+    assert told["freshness_gained_hours"] == round((bill.gained_ms or 0) / HOUR, 3) > 0
+    assert told["bytes_per_hour_of_freshness"] == round(bill.bytes_per_hour or 0) > 0
     assert done.threshold == threshold != ms(12) - HOUR  # up to where `compact_every` goes
     sensor.platform.ingest(4)
     sensor.tick()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hudi_assets.engine.actions.archiving.archive import Archiver, ArchiveResult
 from hudi_assets.engine.actions.cleaning.clean import Cleaner
@@ -17,10 +18,11 @@ from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
 from hudi_assets.engine.actions.recover import recover
 from hudi_assets.engine.actions.savepoint import Savepoints
 from hudi_assets.engine.actions.undo import Undo
-from hudi_assets.engine.errors import InvalidInput
+from hudi_assets.engine.errors import HudiAssetsError, InvalidInput
 from hudi_assets.engine.hudi_table.opened import OpenedTable
-from hudi_assets.engine.model import CompactionResult, NoPlan, NothingToDo, Plan
+from hudi_assets.engine.model import Bill, CompactionResult, NoPlan, NothingToDo, Plan
 from hudi_assets.engine.model.units import Latency, Time
+from hudi_assets.engine.past.bills import bill_of
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.table.settings.config import HUDI
@@ -103,7 +105,7 @@ class Maintenance(OpenedTable):
             instant: Of a plan that is pending (`pending_plan`).
 
         Returns:
-            What each file group's compaction did. `seconds` is how long all of it took.
+            What each file group's compaction did, and what it cost and bought. `seconds` is how long all of it took.
 
         Raises:
             InvalidInput: No plan is pending at the instant.
@@ -111,10 +113,18 @@ class Maintenance(OpenedTable):
             CorruptTable: A file that the plan names is gone. Nothing was committed.
         """
         if self.config.executor == HUDI:
-            return HudiExecutor(self._table).execute(spark, instant)
-        spark_session.use_this_python(spark)
-        executor = CompactionExecutor(self._table)
-        return executor.execute(spark, instant)
+            result = HudiExecutor(self._table).execute(spark, instant)
+        else:
+            spark_session.use_this_python(spark)
+            result = CompactionExecutor(self._table).execute(spark, instant)
+        return replace(result, bill=self._bill(instant))
+
+    def _bill(self, instant: str) -> Bill | None:
+        """None where it cannot be told: the compaction is committed all the same."""
+        try:
+            return bill_of(self.state(), instant)
+        except (HudiAssetsError, OSError):
+            return None
 
     def compact(
         self,

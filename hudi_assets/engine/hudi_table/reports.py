@@ -15,6 +15,7 @@ from hudi_assets.engine.event_time.latency import ObservedLatency
 from hudi_assets.engine.event_time.lateness import LateLog, late_records, lateness_of, observed_latency
 from hudi_assets.engine.hudi_table.opened import OpenedTable
 from hudi_assets.engine.model import (
+    Bill,
     CarryOver,
     Freshness,
     LogBar,
@@ -33,8 +34,10 @@ from hudi_assets.engine.model import (
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.profile import TableProfile
 from hudi_assets.engine.model.units import Latency
-from hudi_assets.engine.past.compactions import metrics_of, past_compactions
+from hudi_assets.engine.past.bills import bills_of
+from hudi_assets.engine.past.compactions import past_compactions
 from hudi_assets.engine.past.freshness import past_freshness
+from hudi_assets.engine.past.metrics import metrics_of
 from hudi_assets.engine.past.rewriting import feed_of_past, proposal_of
 from hudi_assets.engine.profile.profile import profile_of
 from hudi_assets.engine.queries.read_optimized_columns import base_file_groups
@@ -152,6 +155,10 @@ class Reports(OpenedTable):
     def past_compactions(self) -> tuple[PastCompaction, ...]:
         """The completed compactions of the active timeline and what they cost, the last first."""
         return tuple(past_compactions(self.state()))
+
+    def bills(self) -> tuple[Bill, ...]:
+        """What each compaction of the active timeline cost and bought, the last first."""
+        return tuple(bills_of(self._readable()))
 
     def past_freshness(self) -> tuple[PastFreshness, ...]:
         """The freshness before and after each write of the active timeline, oldest first, as far as it is known."""

@@ -15,10 +15,12 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 - `merge_mode`: which of a key's records wins.
 - `results`: freshness, statistics, what a commit or a compaction did.
 - `settings`: values of settings, read from their text.
+- `bills`: what compactions cost and bought.
 - `proposals`: what the policy of a freshness SLO answers.
 - `past`: what compactions cost, as the timeline tells of it; what monitoring asks.
 """
 
+from hudi_assets.engine.model.bills import Bill, DayBill
 from hudi_assets.engine.model.files import LOG_ORDER, BaseFile, CarryOver, FileSlice, LogFile
 from hudi_assets.engine.model.instants import Action, Instant, State
 from hudi_assets.engine.model.merge_mode import MergeMode
@@ -45,11 +47,13 @@ __all__ = [
     "NO_THRESHOLD",
     "Action",
     "BaseFile",
+    "Bill",
     "BoundRule",
     "CarryOver",
     "CommitBound",
     "CommitResult",
     "CompactionResult",
+    "DayBill",
     "EventTimeRange",
     "FileSlice",
     "Freshness",

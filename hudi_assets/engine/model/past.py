@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_assets.engine.model.bills import DayBill
 from hudi_assets.engine.model.results import Stats
 
 
@@ -54,10 +55,12 @@ class TableMetrics:
     """What monitoring asks of a table, all of one reading.
 
     `read_at_ms`: the true clock then, epoch ms, whatever the table's clock says. `pending_since_ms`: when the oldest
-    pending plan was published, by its file. `last_compaction`: None where the active timeline has none.
+    pending plan was published, by its file. `last_compaction`: None where the active timeline has none. `days`: what
+    compactions came to, the last day first.
     """
 
     stats: Stats
     read_at_ms: int
     pending_since_ms: int | None
     last_compaction: PastCompaction | None
+    days: tuple[DayBill, ...] = ()

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from hudi_assets.engine.model.bills import Bill
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.plans import NoPlan, Plan
 from hudi_assets.engine.model.proposals import Proposal
@@ -56,13 +57,15 @@ class CompactionResult:
     """A completed compaction.
 
     `threshold` (epoch ms) is what its plan claimed; None where it claimed none. `seconds`: how long the execution took.
-    Rows and log files are sums over the operations.
+    Rows and log files are sums over the operations. `bill`: what it cost and bought; None where that could not be told
+    after it was committed.
     """
 
     instant: str
     threshold: int | None
     operations: tuple[OperationResult, ...]
     seconds: float
+    bill: Bill | None = None
 
     @property
     def rows(self) -> int:

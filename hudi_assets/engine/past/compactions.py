@@ -1,23 +1,12 @@
-"""What compactions took and gave, and what monitoring asks of a table."""
+"""What compactions took and gave."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
-from hudi_assets.engine.model import Action, Instant, PastCompaction, Plan, State, TableMetrics
-from hudi_assets.engine.status import stats_of
+from hudi_assets.engine.model import Action, Instant, PastCompaction, Plan, State
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
-
-
-def metrics_of(state: TableState) -> TableMetrics:
-    """What monitoring asks, all of this one reading."""
-    return TableMetrics(
-        stats=stats_of(state),
-        read_at_ms=state.read_at_ms,
-        pending_since_ms=_pending_since(state),
-        last_compaction=next(past_compactions(state), None),
-    )
 
 
 def past_compactions(state: TableState) -> Iterator[PastCompaction]:
@@ -61,7 +50,7 @@ def _duration_ms(state: TableState, instant: Instant) -> int | None:
     return taken if taken is not None and taken >= 0 else None
 
 
-def _pending_since(state: TableState) -> int | None:
+def pending_since(state: TableState) -> int | None:
     times = (_written_ms(state, plan.instant, State.REQUESTED) for plan in state.executable_plans)
     return min((time for time in times if time is not None), default=None)
 

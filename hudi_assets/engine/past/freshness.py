@@ -8,7 +8,7 @@ and writes that were in progress then are not seen: the freshness that was publi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
@@ -105,22 +105,25 @@ class _Past:
 
 def past_freshness(state: TableState) -> tuple[PastFreshness, ...]:
     """Around each delta commit and compaction since the last write of another kind, oldest first."""
+    return tuple(reversed(tuple(back_in_time(state))))
+
+
+def back_in_time(state: TableState) -> Iterator[PastFreshness]:
+    """The same, newest first, as far as somebody asks."""
     writes = _writes(state)
     past = _past(state, writes)
     remaining = _now(past)
-    found = []
     for number in range(len(writes) - 1, -1, -1):
         instant, earlier = writes[number], writes[number - 1].timestamp if number else None
         at = past.clocks.get(instant.timestamp)
         if at is None:
-            break
+            return
         after = remaining.freshness(past.mark(at, instant.timestamp))
         count, size = remaining.count, remaining.size
         _undo(past, remaining, instant)
         before = remaining.freshness(past.mark(at, earlier))
         is_compaction = instant.action is Action.COMMIT
-        found.append(PastFreshness(instant.timestamp, is_compaction, at, before, after, count, size))
-    return tuple(reversed(found))
+        yield PastFreshness(instant.timestamp, is_compaction, at, before, after, count, size)
 
 
 def _writes(state: TableState) -> list[Instant]:
