@@ -11,7 +11,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hudi_assets.engine import (
-    Bill,
     DayBill,
     HudiAssetsError,
     HudiTable,
@@ -68,10 +67,6 @@ class Page:
     @cached_property
     def compactions(self) -> Sequence[PastCompaction]:
         return self.table.past_compactions()
-
-    @cached_property
-    def bills(self) -> Sequence[Bill]:
-        return self.table.bills()
 
     @cached_property
     def lateness(self) -> Sequence[tuple[int, int]]:
@@ -220,7 +215,9 @@ class Page:
     def _compactions(self) -> str:
         if not self.compactions:
             return "<p>There are none.</p>"
-        gained = {bill.instant: bill.gained_ms for bill in self.bills}
+        gained: dict[str, int | None] = {}
+        with suppress(HudiAssetsError):  # the costs stand by themselves
+            gained = {bill.instant: bill.gained_ms for bill in self.table.bills()}
         rows = [_row(one, gained.get(one.instant)) for one in self.compactions[:_SHOWN_COMPACTIONS]]
         names = ("instant", "threshold (UTC)", "took", "log files", "base files", "read", "written", "freshness gained")
         picture = _drawn(pictures.compactions_figure(self.compactions[::-1]))

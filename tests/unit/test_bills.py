@@ -10,6 +10,7 @@ import pytest
 from hudi_assets.engine import Bill, CompactionResult, DayBill, HudiTable, Plan
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.hudi_table import maintenance
+from hudi_assets.engine.past import metrics
 from hudi_assets.engine.past.bills import by_day
 from tests.tables.life import Life
 from tests.tables.local_session import LocalSession
@@ -99,6 +100,21 @@ def test_a_days_sums_are_among_the_metrics(session: LocalSession, tmp_path: Path
     assert day.bytes_written == sum(bill.bytes_written for bill in bills)
     assert day.gained_ms == sum(bill.gained_ms or 0 for bill in bills) > 0
     assert day.unknown == 0
+
+
+def test_a_past_that_cannot_be_read_costs_the_days_alone(
+    session: LocalSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(tmp_path / "t", session)
+    life.turns(3)
+
+    def damaged(*_: object) -> Bill:
+        raise CorruptTable("An old commit is damaged.")
+
+    monkeypatch.setattr(metrics, "bills_of", damaged)
+    found = life.table.metrics()
+    assert found.days == ()
+    assert found.last_compaction is not None
 
 
 def test_bytes_for_an_hour_of_freshness() -> None:
