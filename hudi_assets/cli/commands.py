@@ -99,11 +99,15 @@ def status(
     event_time_field: EventTimeField = None,
     event_time_unit: EventTimeUnitOption = None,
     settings: SettingsOption = None,
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Also the freshness of each partition, the furthest behind first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """The table in numbers: freshness, remaining log files, pending compactions."""
     table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
-    show_status(path, table.stats(), _learned(table, None), as_json, auto=table.config.data_latency_auto)
+    each = table.partition_freshness() if partitions else None
+    show_status(path, table.stats(), _learned(table, None), as_json, auto=table.config.data_latency_auto, each=each)
 
 
 @app.command()

@@ -26,6 +26,7 @@ from hudi_assets.engine import (
     HiddenRows,
     HudiAssetsError,
     ObservedLatency,
+    PartitionFreshness,
     Plan,
     Stats,
     duration,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SHOWN_ROWS = 20
-_SHOWN_OPERATIONS = 20
+_SHOWN_OPERATIONS = _SHOWN_PARTITIONS = 20
 _ANY_WIDTH = 1_000_000
 OUT = Console(highlight=False)
 
@@ -73,10 +74,19 @@ def show_error(error: HudiAssetsError, as_json: bool) -> None:
 # -- status and freshness -------------------------------------------------------------------------
 
 
-def show_status(path: str, stats: Stats, learned: ObservedLatency | None, as_json: bool, *, auto: bool = False) -> None:
-    """`learned`: the data latency's evidence, where the table's is to be learned (`auto`)."""
+def show_status(
+    path: str,
+    stats: Stats,
+    learned: ObservedLatency | None,
+    as_json: bool,
+    *,
+    auto: bool = False,
+    each: Sequence[PartitionFreshness] | None = None,
+) -> None:
+    """`learned`: the data latency's evidence, where the table's is to be learned (`auto`). `each`: partition."""
     if as_json:
-        print_json({**_status_json(stats), **_latency_json(learned, auto=auto)})
+        told = {} if each is None else {"partitions": [_partition_json(one) for one in each]}
+        print_json({**_status_json(stats), **_latency_json(learned, auto=auto), **told})
         return
     base_files = f"{stats.base_files} in {stats.file_groups} file groups, {size_of(stats.base_bytes)}"
     remaining = (
@@ -96,6 +106,28 @@ def show_status(path: str, stats: Stats, learned: ObservedLatency | None, as_jso
             **({"orphans": f"{len(stats.orphans)} files of no instant (recover)"} if stats.orphans else {}),
         }
     )
+    if each is not None:
+        _print_partitions(each)
+
+
+def _print_partitions(each: Sequence[PartitionFreshness]) -> None:
+    behind = sum(one.holds_back for one in each)
+    print_text(f"{behind} of {len(each)} partitions wait for a compaction:" if behind else "No partition waits.")
+    grid = Table(box=None, pad_edge=False)
+    for heading in ("partition", "freshness"):
+        grid.add_column(heading)
+    for heading in ("log files", "remain"):
+        grid.add_column(heading, justify="right")
+    for one in each[:_SHOWN_PARTITIONS]:
+        fresh = iso(one.freshness) or f"none: {one.reason}"
+        grid.add_row(one.partition or "(the table)", fresh, str(one.remaining_log_files), size_of(one.remaining_bytes))
+    OUT.print(grid, markup=False)
+    if len(each) > _SHOWN_PARTITIONS:
+        print_text(f"… and {len(each) - _SHOWN_PARTITIONS} more (--json shows all)")
+
+
+def _partition_json(one: PartitionFreshness) -> dict[str, Any]:
+    return {**asdict(one), "freshness": iso(one.freshness), "freshness_ms": one.freshness}
 
 
 def _status_json(stats: Stats) -> dict[str, Any]:

@@ -98,6 +98,8 @@ def _show(feed: Feed, one: Comparison) -> None:
     for outcome in one.all:
         tuned = " (tuned)" if outcome is one.tuned else ""
         grid.add_row(outcome.policy + tuned, *_cells(outcome, one.ours))
+    if one.least is not None:
+        grid.add_row("nobody can move less", *_cells_of(one.least, one.ours), "", "", "")
     OUT.print(grid, markup=False)
     print_text(
         "moved: GB read and written; missed: minutes beyond the SLO; in time: those for rows that came in time.\n"
@@ -105,9 +107,13 @@ def _show(feed: Feed, one: Comparison) -> None:
 
 
 def _cells(outcome: Outcome, ours: Outcome) -> Sequence[str]:
-    ratio = outcome.bytes_moved / ours.bytes_moved if ours.bytes_moved else 1.0
     minutes = (f"{one:,.0f} min" if one == 0 or one >= 1 else "<1 min" for one in _missed(outcome))
-    return (f"{outcome.bytes_moved / 1e9:,.1f}", f"{ratio:.2f}", str(outcome.compactions), *minutes)
+    return (*_cells_of(outcome.bytes_moved, ours), str(outcome.compactions), *minutes)
+
+
+def _cells_of(moved: int, ours: Outcome) -> Sequence[str]:
+    ratio = moved / ours.bytes_moved if ours.bytes_moved else 1.0
+    return f"{moved / 1e9:,.1f}", f"{ratio:.2f}"
 
 
 def _missed(outcome: Outcome) -> tuple[float, float]:
@@ -134,4 +140,5 @@ def _json(one: Comparison) -> dict[str, Any]:
         "sensor": fields(one.sensor),
         "hudi": [fields(outcome) for outcome in one.hudi],
         "tuned": fields(one.tuned),
+        "least_bytes": one.least,
     }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LogBar,
         Operation,
         OperationResult,
+        PartitionFreshness,
         Plan,
         Stats,
         WaitUntil,
@@ -257,9 +258,31 @@ def freshness_metadata(hudi: HudiTable, promise: Freshness, properties: Mapping[
     return {
         **stats_metadata(hudi.stats(), hudi.now_ms()),
         **promise_metadata(promise, hudi.now_ms()),
+        **partition_metadata(hudi.partition_freshness()),
         **latency_metadata(hudi),
         "published_properties": MetadataValue.md(f"| property | value |\n|---|---|\n{rows}"),
     }
+
+
+def partition_metadata(each: Sequence[PartitionFreshness]) -> Metadata:
+    """How many partitions wait for a compaction, and the freshness of those that are furthest behind."""
+    behind = [one for one in each if one.holds_back]
+    counts: Metadata = {"partitions": len(each), "partitions_behind": len(behind)}
+    if not behind:
+        return counts
+    records = [
+        TableRecord(
+            {
+                "partition": one.partition,
+                "freshness": iso(one.freshness) or f"none: {one.reason}",
+                "remaining_log_files": one.remaining_log_files,
+                "remaining_bytes": one.remaining_bytes,
+            }
+        )
+        for one in behind
+    ]
+    types = {"partition": "string", "freshness": "string", "remaining_log_files": "int", "remaining_bytes": "int"}
+    return counts | {"partition_freshness": _table(records, types)}
 
 
 def planned_operations(operations: Sequence[Operation]) -> Any:

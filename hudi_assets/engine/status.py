@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries, bounds_used
-from hudi_assets.engine.event_time.freshness import compute_freshness
+from hudi_assets.engine.event_time.freshness import compute_freshness, lowest_of
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, hidden_rows
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
-from hudi_assets.engine.model import Action, CarryOver, Freshness, LogBar, LogFile, Plan, Stats
+from hudi_assets.engine.model import (
+    Action,
+    BaseFile,
+    CarryOver,
+    Freshness,
+    LogBar,
+    LogFile,
+    PartitionFreshness,
+    Plan,
+    Stats,
+)
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.model.log_summary import LogSummary
 from hudi_assets.engine.model.units import Latency, to_micros
@@ -23,6 +34,8 @@ from hudi_assets.engine.table.files.orphans import Orphans
 from hudi_assets.engine.table.log_files.summaries import event_time_columns
 from hudi_assets.engine.table.state import TableState
 
+File = TypeVar("File", LogFile, BaseFile | LogFile)
+
 
 def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness:
     """What the read-optimized view promises; `latency` instead of the table's own data latency."""
@@ -30,6 +43,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
     summaries = bounded_summaries(state, latency)
     hidden, untold = hidden_rows(state, summaries, latency_ms)
     missing = next((f"{one.path}: {one.what}" for one in missing_files(state)), None)
+    rests_on = (*state.remaining_logs, *hidden_by_file(state))
     return compute_freshness(
         state.remaining_logs,
         summaries,
@@ -38,7 +52,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         data_latency_ms=latency_ms,
         last_threshold=TableTimes(state).last_threshold,
         no_latency_reason=no_latency_reason(state, latency),
-        missing=missing or _unknown_times(state, summaries) or untold,
+        missing=missing or _unknown_times(state, summaries, rests_on) or untold,
         column=state.config.event_time_field,
         bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
         unit=column_unit(state),
@@ -46,12 +60,51 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
     )
 
 
-def _unknown_times(state: TableState, summaries: Mapping[str, LogSummary]) -> str | None:
-    """Why it is not known when writes began that the freshness rests on; None where it is, or rests on none.
+def partition_freshness_of(state: TableState, latency: Latency | None = None) -> tuple[PartitionFreshness, ...]:
+    """What the read-optimized view of each partition promises, the one that is furthest behind first.
 
-    The oldest unfinished one bounds the watermark, a commit the records in it that have no event time.
+    As `freshness_of`, with the files of one partition: what remains, is hidden or is gone in another does not count.
     """
-    undated = (summaries[log.path] for log in (*state.remaining_logs, *hidden_by_file(state)))
+    of_table = freshness_of(state, latency)
+    latency_ms, known = data_latency_ms(state, latency), bounded_summaries(state, latency)
+    files = _by_partition(state.remaining_logs)
+    hidden = _by_partition(hidden_by_file(state))
+    gone: dict[str, str] = {}
+    for one in missing_files(state):
+        gone.setdefault(one.path.rpartition("/")[0], f"{one.path}: {one.what}")
+    found = []
+    for partition in {*state.listing, *files, *hidden, *gone}:
+        logs, unseen = files.get(partition, []), hidden.get(partition, [])
+        lowest, unknown = lowest_of((*logs, *unseen), known, latency_ms)
+        reason = gone.get(partition) or _unknown_times(state, known, (*logs, *unseen)) or unknown
+        mark = of_table.watermark
+        if mark is None:
+            reason = reason or of_table.reason
+        freshness = None
+        if reason is None and mark is not None:
+            freshness = mark if lowest is None else min(mark, lowest - 1)
+        behind = freshness is None or freshness < (mark or 0)
+        size = sum(log.size for log in logs)
+        found.append(PartitionFreshness(partition, freshness, reason, behind, len(logs), size))
+    return tuple(sorted(found, key=lambda one: (one.freshness is not None, one.freshness or 0, one.partition)))
+
+
+def _by_partition(files: Iterable[File]) -> dict[str, list[File]]:
+    found: dict[str, list[File]] = {}
+    for file in files:
+        found.setdefault(file.partition, []).append(file)
+    return found
+
+
+def _unknown_times(
+    state: TableState, summaries: Mapping[str, LogSummary], files: Iterable[LogFile | BaseFile]
+) -> str | None:
+    """Why it is not known when writes began that a freshness rests on; None where it is, or rests on none.
+
+    The oldest unfinished one bounds the watermark, a commit those of its records that have no event time. `files`: on
+    which it rests.
+    """
+    undated = (summaries[file.path] for file in files)
     rests = bool(state.timeline.inflight_writes) or any(
         s.min_event_time is None and not s.holds_nothing for s in undated
     )

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from dagster import AssetKey, AssetMaterialization, DagsterInstance, MetadataValue, RunRequest
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    DagsterInstance,
+    MetadataValue,
+    RunRequest,
+    validate_run_config,
+)
 
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
 from hudi_assets.dagster.decisions import Compact, Wait, decide
@@ -16,7 +24,9 @@ from hudi_assets.engine.past import rewriting
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
 from tests.dagster.test_looks import hang, live
+from tests.dagster.test_many_tables import DEFAULTS, Ticks, block, made
 from tests.dagster.ticking import Sensor
+from tests.tables.local_session import LocalSession
 
 HOUR = 3_600_000
 SLO = "freshness_within_slo"
@@ -219,6 +229,27 @@ def test_another_strategy_has_no_slo(sensor: Sensor) -> None:
     with pytest.raises(InvalidInput, match="A freshness SLO says nothing to"):
         sensor.tick()
     assert sensor.check(SLO) is False
+
+
+def test_of_many_tables_each_has_its_own_slo(tmp_path: Path, quick: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each was written an hour ago. The sensor of all asks for a run of those that need one, and the job takes it."""
+    session = LocalSession()
+    for number in range(4):
+        made(tmp_path / f"t{number}", session)
+    defaults = DEFAULTS | {"compact_by": "freshness_slo"}
+    tables = block(tmp_path)["tables"]
+    tables[3]["freshness_slo"] = "1d"
+    ticks = Ticks(tmp_path, quick.instance, defaults=defaults, tables=tables)
+    found: Any = ticks.tick()
+    assert [request.tags["hudi_assets/table"] for request in found.run_requests] == ["t0", "t1", "t2"]
+    for number, request in enumerate(found.run_requests):
+        job = ticks.definitions.resolve_job_def("shop_compaction").get_subset(
+            asset_selection=set(request.asset_selection)
+        )
+        validate_run_config(job, request.run_config)
+        assert request.run_config["ops"][f"t{number}__compaction_plan"]["config"]["threshold"].isdecimal()
+    (waits,) = [event for event in found.asset_events if event.asset_key == AssetKey(["t3", "freshness"])][:1]
+    assert waits.metadata["proposal"].value.startswith("wait until ")
 
 
 # -- blocks ---------------------------------------------------------------------------------------

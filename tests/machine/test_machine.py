@@ -469,6 +469,10 @@ class TableMachine(RuleBasedStateMachine):
                 assert read_now, refused
                 assert links[link].name in str(refused)
                 assert table.freshness().freshness is None
+                lacking = link.parent.relative_to(self.table.path).as_posix().lstrip(".")
+                told = {one.partition: one.freshness for one in table.partition_freshness()}
+                assert told[lacking] is None
+                assert all(told[other] is not None for other in told.keys() - {lacking})
                 HAPPENED["lost target refused"] += 1
             else:
                 assert not read_now, f"{link} leads to nothing"
@@ -511,10 +515,33 @@ class TableMachine(RuleBasedStateMachine):
             assert fresh.freshness is None or fresh.freshness <= expected, fresh
         else:
             assert fresh.freshness == expected, fresh
+        self._freshness_of_partitions(table, watermark)
         missed = [
             e for e in self.table.oracle.now.logs if fresh.freshness is not None and e.happened <= fresh.freshness
         ]
         assert not missed, f"{fresh} is promised, and these are in no base file: {missed}"
+
+    def _freshness_of_partitions(self, table: HudiTable, watermark: int) -> None:
+        """Of each by itself: the watermark, or just below what waits in it alone. The table's is the least of them."""
+        told = {one.partition: one for one in table.partition_freshness()}
+        unfinished = bool(table.stats().inflight_writes)
+        for partition, one in told.items():
+            waiting = [e.counts_from for e in self.table.oracle.now.logs if e.group[0] == partition]
+            expected = min([watermark, *(at - 1 for at in waiting)])
+            if unfinished:
+                assert one.freshness is None or one.freshness <= expected, one
+            else:
+                assert one.freshness == expected, one
+            missed = [
+                e
+                for e in self.table.oracle.now.logs
+                if one.freshness is not None and e.group[0] == partition and e.happened <= one.freshness
+            ]
+            assert not missed, f"{one} is promised, and these are in no base file: {missed}"
+        assert {e.group[0] for e in self.table.oracle.now.logs} <= told.keys()
+        known = [one.freshness for one in told.values()]
+        whole = table.freshness().freshness
+        assert whole == (None if None in known else min((f for f in known if f is not None), default=whole))
 
     def _no_strays(self) -> None:
         """Every file belongs to a slice of the view, and no marker is left."""

@@ -22,6 +22,7 @@ from hudi_assets.engine.model import (
     LogFile,
     Look,
     NoPlan,
+    PartitionFreshness,
     PastCompaction,
     PastFreshness,
     Plan,
@@ -89,6 +90,17 @@ class Reports(OpenedTable):
             `reason` says why.
         """
         return status.freshness_of(self._readable(), data_latency)
+
+    def partition_freshness(self, *, data_latency: Latency | None = None) -> tuple[PartitionFreshness, ...]:
+        """What the read-optimized view of each partition promises: who reads a cold one need not wait for a hot one.
+
+        Args:
+            data_latency: As for `freshness`.
+
+        Returns:
+            A promise for each partition, the one furthest behind first. The table's freshness is the least of them.
+        """
+        return status.partition_freshness_of(self._readable(), data_latency)
 
     def event_time_unit(self) -> ColumnUnit | None:
         """How the event-time column counts, and what says so: its type, a setting, or its values.

@@ -37,6 +37,7 @@ from hudi_assets.engine.model.results import (
     LogBar,
     Look,
     OperationResult,
+    PartitionFreshness,
     Publication,
     Stats,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "NothingToDo",
     "Operation",
     "OperationResult",
+    "PartitionFreshness",
     "PastCompaction",
     "PastFreshness",
     "Plan",

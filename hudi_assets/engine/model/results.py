@@ -185,6 +185,22 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionFreshness:
+    """What the read-optimized view of one partition promises: every ingested record in it up to `freshness`, epoch ms.
+
+    None: no promise can be made, and `reason` says why. `holds_back`: it lies below what the partition could promise if
+    nothing remained in it. `remaining_…` counts what no compaction has merged yet.
+    """
+
+    partition: str
+    freshness: int | None
+    reason: str | None
+    holds_back: bool
+    remaining_log_files: int
+    remaining_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """The table's state in numbers (the RFC's metrics). Event times epoch ms, sizes in bytes.
 

@@ -43,8 +43,10 @@ def due_of(log: Log, terms: SloTerms, history: History) -> tuple[float, float]:
     in_time = log.low - 1 + terms.slo_ms
     if in_time >= log.committed_ms + history.publish_ms:
         return in_time, math.inf
-    gap = history.done[-1].begun_ms + terms.late_gap_ms if history.done else log.committed_ms
-    return math.inf, max(log.committed_ms, gap)
+    last = history.done[-1].begun_ms if history.done else log.committed_ms
+    if log.committed_ms <= last:
+        return math.inf, log.committed_ms  # the last compaction left it: one plan may reach less than was asked for
+    return math.inf, max(log.committed_ms, last + terms.late_gap_ms)
 
 
 def levels_of(view: View, terms: SloTerms, history: History, now_ms: int) -> tuple[Level, ...]:

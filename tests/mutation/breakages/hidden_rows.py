@@ -151,8 +151,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "rows in no view whose event times are unknown are passed over",
         f"{_ENGINE}/status.py",
-        "or _unknown_times(state, summaries) or untold,",
-        "or _unknown_times(state, summaries),",
+        "or _unknown_times(state, summaries, rests_on) or untold,",
+        "or _unknown_times(state, summaries, rests_on),",
         HIDDEN,
     ),
     Breakage(

@@ -89,7 +89,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "an unfinished write's begin is read in any zone",
         f"{_ENGINE}/status.py",
-        "missing=missing or _unknown_times(state, summaries)",
+        "missing=missing or _unknown_times(state, summaries, rests_on)",
         "missing=missing",
         ZONES,
     ),

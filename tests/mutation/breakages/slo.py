@@ -11,9 +11,66 @@ SIMULATION = ("tests/unit/slo/test_simulation.py",)
 REWRITING = ("tests/unit/slo/test_rewriting.py",)
 SENSOR = ("tests/dagster/test_slo_sensor.py",)
 BILLS = ("tests/unit/test_bills.py",)
+PARTITIONS = ("tests/unit/test_partition_freshness.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "late rows that a plan did not reach wait as if they had just come",
+        f"{_SLO}/levels.py",
+        "    if log.committed_ms <= last:",
+        "    if False:",
+        POLICY,
+    ),
+    Breakage(
+        "a cold partition waits for a hot one",
+        "hudi_assets/engine/status.py",
+        "logs, unseen = files.get(partition, []), hidden",
+        "logs, unseen = list(state.remaining_logs), hidden",
+        PARTITIONS,
+    ),
+    Breakage(
+        "rows in no view do not stop their partition",
+        "hudi_assets/engine/status.py",
+        "files.get(partition, []), hidden.get(partition, [])",
+        "files.get(partition, []), []",
+        ("tests/unit/hidden_rows/test_told.py",),
+    ),
+    Breakage(
+        "a partition promises what a file that is gone held",
+        "hudi_assets/engine/status.py",
+        "reason = gone.get(partition) or",
+        "reason =",
+        PARTITIONS,
+    ),
+    Breakage(
+        "what is gone in one partition takes the promise of all",
+        "hudi_assets/engine/status.py",
+        "reason = gone.get(partition) or",
+        "reason = next(iter(gone.values()), None) or",
+        PARTITIONS,
+    ),
+    Breakage(
+        "the metadata has every partition that is behind",
+        "hudi_assets/dagster/report.py",
+        "return MetadataValue.table(records[:MAX_ROWS], schema=schema)",
+        "return MetadataValue.table(records, schema=schema)",
+        PARTITIONS,
+    ),
+    Breakage(
+        "the least bytes count what a base file is to become",
+        f"{_SLO}/simulation/least.py",
+        "best[first] = int(found) + 2 * bases[first]",
+        "best[first] = int(found) + 2 * bases[first + 1] + 1",
+        OPTIMUM,
+    ),
+    Breakage(
+        "the least bytes let rows in time wait for ever",
+        f"{_SLO}/simulation/least.py",
+        "if until < commit.at_ms or until",
+        "if True or until",
+        OPTIMUM,
+    ),
     Breakage(
         "a bill has what the compaction before it bought",
         "hudi_assets/engine/past/bills.py",
@@ -192,7 +249,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "late rows are never gathered",
         f"{_SLO}/levels.py",
-        "return math.inf, max(log.committed_ms, gap)",
+        "return math.inf, max(log.committed_ms, last + terms.late_gap_ms)",
         "return math.inf, log.committed_ms",
         POLICY,
     ),

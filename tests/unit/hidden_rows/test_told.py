@@ -22,6 +22,11 @@ from tests.unit.test_past_instants import Table
 # ------------------------------------------------------------------------------- what is told, and the ways out
 
 
+def test_rows_in_no_view_stop_their_partition(table: Table, hidden: str) -> None:
+    (only,) = table.open().partition_freshness()
+    assert (only.freshness, only.holds_back, only.remaining_log_files) == (8_999, True, 0)
+
+
 def test_validate_tells_what_is_hidden(table: Table, three: list[str], hidden: str) -> None:
     told = findings(table)
     assert told.keys() == {"hidden_rows"}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine.slo.simulation.feed import Feed, Machine
+from hudi_assets.engine.slo.simulation.least import least_bytes
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.simulation.policies import Ours
 from hudi_assets.engine.slo.simulation.run import simulate
@@ -69,6 +71,28 @@ def test_nobody_who_does_not_know_the_future_is_within_a_third_of_the_optimum() 
     both, apart = (2 / 2, 4 / 3), (3 / 2, 3 / 3)
     assert min(max(both), max(apart)) == 4 / 3
     assert ours(quiet, 10).bytes_moved == math.floor(least[0])
+
+
+def test_nobody_stays_below_the_least_and_with_one_file_group_it_is_the_optimum() -> None:
+    for seed in range(200):
+        feed, slo_h = random_feed(Random(seed), (0, 0, 0, 1, 2, 3))
+        feed = replace(feed, cut=Cut.PREFIX)
+        least, best = least_bytes(feed, slo_h * HOUR, MACHINE), optimum(feed, slo_h * HOUR, HOUR).moved
+        assert least is not None
+        places = {log.place for commit in feed.commits for log in commit.logs}
+        if len(places) == 1:
+            assert least == best, seed
+        else:
+            assert least <= best, seed
+
+
+def test_of_rows_that_came_too_late_nothing_is_asked() -> None:
+    feed, slo_h = random_feed(Random(3), (10,))
+    feed = replace(feed, cut=Cut.PREFIX)
+    touched = {log.place for commit in feed.commits for log in commit.logs}
+    logs = sum(log.size for commit in feed.commits for log in commit.logs)
+    assert least_bytes(feed, slo_h * HOUR, MACHINE) == logs + 2 * sum(feed.bases[place] for place in touched)
+    assert least_bytes(replace(feed, cut=Cut.RANGES), slo_h * HOUR, MACHINE) is None
 
 
 ARRIVALS = st.lists(

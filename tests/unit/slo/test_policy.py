@@ -136,6 +136,13 @@ def test_more_of_them_are_gathered_for_a_quarter_of_the_slo_and_no_longer() -> N
     starts(seen, SloTerms(6 * HOUR, late_every_ms=0), done)
 
 
+def test_late_rows_that_a_plan_did_not_reach_go_at_once() -> None:
+    """They were there when the last compaction began: one plan may reach less than was asked for."""
+    done = (*STEADY, Done(NOW - 10 * MINUTE, 5 * MINUTE, 10**9))
+    starts(view(group("old", 10**8, log(9, committed_h=0.2))), done=done)
+    waits(view(group("old", 10**8, log(9, committed_h=0.1))), done=done)
+
+
 def test_rows_in_time_do_not_wait_for_late_ones() -> None:
     done = (*STEADY, Done(NOW - 10 * MINUTE, 5 * MINUTE, 10**9))
     starts(view(group("old", 10**8, log(9, committed_h=0.01)), group("new", 10**8, log(5.98))), done=done)

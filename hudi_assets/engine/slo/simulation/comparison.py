@@ -8,6 +8,7 @@ from typing import Final
 
 from hudi_assets.engine.model.units import HOUR_MS, MINUTE_MS
 from hudi_assets.engine.slo.simulation.feed import Feed, Machine
+from hudi_assets.engine.slo.simulation.least import least_bytes
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.simulation.policies import CompactEvery, HudiTrigger, Ours
 from hudi_assets.engine.slo.simulation.run import simulate
@@ -21,7 +22,8 @@ _BOUND: Final = 2_000_000_000
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`hudi`: its triggers with their default numbers. `tuned`: of those with a TIME_ELAPSED the one that moves the
-    fewest bytes of all that keep the SLO, found afterwards; None where none keeps it.
+    fewest bytes of all that keep the SLO, found afterwards; None where none keeps it. `least`: bytes that nobody who
+    keeps the SLO can stay below; None where that is not known (`least_bytes`).
     """
 
     feed: str
@@ -30,6 +32,7 @@ class Comparison:
     sensor: Outcome
     hudi: tuple[Outcome, ...]
     tuned: Outcome | None
+    least: int | None = None
 
     @property
     def best_of_hudi(self) -> Outcome | None:
@@ -68,6 +71,7 @@ def compare(
         ours=ours,
         sensor=run(CompactEvery(slo // 4, slo)),
         hudi=tuple(run(policy) for policy in defaults()),
+        least=least_bytes(feed, slo, machine),
         tuned=fewest([run(HudiTrigger(None, round(slo * share))) for share in SHARES], ours, slo),
     )
 
