@@ -27,6 +27,8 @@ class Capabilities:
     """Times of modification are exact to the millisecond. Else they are whole seconds."""
     at_once: int
     """How many requests are worth sending at a time (`each`). 1: they take no time."""
+    file_lock: bool = False
+    """Apache Hudi's FileSystemBasedLockProvider is a lock here: a file of a name is made once, also by Java."""
 
 
 class FileInfo(NamedTuple):
@@ -83,11 +85,18 @@ class Fence(Protocol):
     """A lock of this process that ends by itself."""
 
     @property
+    def holder(self) -> str:
+        """`LOCK/OWNER`: which lock it is, and by what name nobody else has ever held it."""
+
+    @property
     def request_s(self) -> float:
         """For how long a request may be under way, with all of its tries."""
 
     def fence(self) -> None:
         """Raise where this process may change nothing any more."""
+
+    def renew(self) -> None:
+        """Move the lock's end on; raise where another process has it."""
 
     def renew_soon(self) -> None:
         """As `fence`, and move the lock's end on, if that was not done right now."""

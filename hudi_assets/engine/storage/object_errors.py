@@ -14,6 +14,7 @@ from typing import Final
 from obstore.exceptions import BaseError, InvalidPathError, PreconditionError, UnauthenticatedError
 
 from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, InvalidInput
+from hudi_assets.engine.storage.unanswered import Unanswered
 
 _STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
@@ -21,10 +22,6 @@ _NO_RANGE: Final = ("value for CONTENT_RANGE", "non-partial response")
 # A store sends who asks in another region elsewhere, and the library does not follow.
 _NO_LOCATION: Final = "redirect without LOCATION"
 _OTHER_REGION: Final = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
-
-
-class Unanswered(OSError):
-    """No answer came, or none that says what was done: a change may have been made all the same."""
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -29,10 +28,12 @@ from hudi_assets.engine.errors import (
     machine_problem,
 )
 from hudi_assets.engine.storage.fenced import Fenced
+from hudi_assets.engine.storage.forks import refuse_after_fork
 from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile, leads_out
-from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
+from hudi_assets.engine.storage.object_errors import said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
 from hudi_assets.engine.storage.probe import check_conditions
+from hudi_assets.engine.storage.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from obstore import PutMode
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _WRITER: Final = "hudi-assets-writer"
 _TRIES: Final = 3
 _COMPARED: Final = 8 << 20
-_BEGUN_IN: Final[list[int]] = []  # the process that used a store first, of this one and those that it is a fork of
 
 
 class _Written(NamedTuple):
@@ -88,7 +88,7 @@ class ObjectStorage(Fenced, ABC):
 
     @property
     def _store(self) -> ObjectStore:
-        _refuse_after_fork(self.base)
+        refuse_after_fork(self.base)
         bound = self._request_s
         return self._made if bound is None else self._in_time(bound)
 
@@ -361,15 +361,6 @@ class ObjectStorage(Fenced, ABC):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
                 with self._changing(directory):
                     obstore.delete(self._store, [one["path"] for one in page])
-
-
-def _refuse_after_fork(where: str) -> None:
-    """The library's threads are not in a fork of the process that began them: any call would wait for ever there."""
-    if not _BEGUN_IN:
-        _BEGUN_IN.append(os.getpid())
-    if _BEGUN_IN[0] != os.getpid():
-        hint = "Start processes by 'spawn' or 'forkserver', or open tables on a store after the fork alone."
-        raise EnvironmentProblem("This process is a fork of one that has used a store.", where=where, hint=hint)
 
 
 def _too_late(what: str, where: str) -> Conflict:

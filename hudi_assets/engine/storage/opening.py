@@ -20,23 +20,25 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
     """The storage under a table's base path. Whether a table is there is not looked at.
 
     Args:
-        path: An absolute or relative path, a `file:` URI, or `s3://BUCKET/PATH` (`s3a://`).
+        path: An absolute or relative path, a `file:` URI, `s3://BUCKET/PATH` (`s3a://`), or `hdfs://HOST:PORT/PATH`.
         options: For S3, all optional: `endpoint`, `region`, `profile`, `virtual_hosted` ("true"), `access_key_id`,
-            `secret_access_key`, `session_token`. Default: the environment's. Local paths take none.
+            `secret_access_key`, `session_token`. Default: the environment's. Local paths and HDFS take none.
 
     Raises:
-        UnsupportedTable: The path's scheme is another store's, as `hdfs://`.
+        UnsupportedTable: The path's scheme is another store's, as `ftp://`.
         InvalidInput: The path or an option is none, or options are given for a local path.
-        EnvironmentProblem: The path is S3's, and the package obstore is not installed.
+        EnvironmentProblem: The package is not installed that the store needs: obstore for S3, hdfs-native for HDFS.
     """
     text = str(path)
     scheme = urlparse(text).scheme
     if scheme in aws.SCHEMES:
         return _open_s3(text, options or {})
+    if scheme == "hdfs":
+        return _open_hdfs(text, options or {})
     if scheme and len(scheme) > 1:
         if scheme != "file":
             raise UnsupportedTable(
-                f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path, or s3://."
+                f"Storage {scheme}:// is not supported yet.", where=text, hint="Use a local path, s3:// or hdfs://."
             )
         text = unquote(urlparse(text).path)
     if options:
@@ -59,6 +61,17 @@ def _open_s3(path: str, options: Mapping[str, str]) -> Storage:
         hint = "pip install 'hudi-assets[s3]'"
         raise EnvironmentProblem("Tables on S3 need the package obstore.", hint=hint) from error
     return open_s3(path, options)
+
+
+def _open_hdfs(path: str, options: Mapping[str, str]) -> Storage:
+    try:
+        from hudi_assets.engine.storage.hdfs import open_hdfs
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "hdfs_native":
+            raise
+        hint = "pip install 'hudi-assets[hdfs]'"
+        raise EnvironmentProblem("Tables in HDFS need the package hdfs-native.", hint=hint) from error
+    return open_hdfs(path, options)
 
 
 def folder_storage(path: str) -> Storage:

@@ -11,7 +11,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.storage.interface import LOCKS
-from hudi_assets.engine.storage.object_errors import Unanswered, said_by_store
+from hudi_assets.engine.storage.object_errors import said_by_store
+from hudi_assets.engine.storage.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

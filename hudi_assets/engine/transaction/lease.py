@@ -114,6 +114,10 @@ class Lease:
     def where(self) -> str:
         return f"{self._storage.base}: {self._path}"
 
+    @property
+    def holder(self) -> str:
+        return f"{self._path.rpartition('/')[2].partition('.')[0]}/{self.owner}"
+
     def take(self, wait_s: float, described: Callable[[LockFile], str]) -> None:
         """Take the lock, waiting for another holder; `Conflict`, by what `described` says, where that takes longer."""
         deadline = time.monotonic() + wait_s

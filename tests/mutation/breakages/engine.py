@@ -193,7 +193,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a fork waits for ever for a store",
-        f"{_ENGINE}/storage/objects.py",
+        f"{_ENGINE}/storage/forks.py",
         "if _BEGUN_IN[0] != os.getpid():",
         "if False:",
         STORES,
