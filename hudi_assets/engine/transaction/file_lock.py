@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlparse
 
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model.settings import whole_number
-from hudi_assets.engine.storage import Storage, folder_storage
+from hudi_assets.engine.storage import Storage, folder_storage, open_storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.transaction.holder import parsed
 from hudi_assets.engine.transaction.renewing import renewed
@@ -45,6 +45,11 @@ class FileSystemLock:
         folder = (config.properties.get(LOCK_PATH) or "").strip().rstrip("/")
         if not folder:
             return cls(storage, ".hoodie/lock", expire_ms, storage.base)
+        if storage.capabilities.put_if_match:  # in HDFS, where a path without a scheme is on Hadoop's default store
+            if urlparse(folder).scheme != urlparse(storage.base).scheme:
+                hint = f"Give the whole path, {urlparse(storage.base).scheme}://…, or none."
+                raise UnsupportedTable(f"{LOCK_PATH} is {folder}.", where=storage.base, hint=hint)
+            return cls(open_storage(folder), "lock", expire_ms, storage.base)
         scheme = urlparse(folder).scheme
         if scheme not in ("", "file"):
             raise UnsupportedTable(f"{LOCK_PATH} is {folder}: only a local path is supported.", where=storage.base)
@@ -134,7 +139,9 @@ class FileSystemLock:
 
     def _is_ours(self, content: bytes) -> bool:
         holder = parsed(content)
-        wanted = {"owner": _OWNER, "host": socket.gethostname(), "table": self.table}
+        wanted = {"owner": _OWNER, "table": self.table}
+        if not self.storage.capabilities.put_if_match:  # else our own lock is that of all hosts
+            wanted["host"] = socket.gethostname()
         return all(holder.get(key) == value for key, value in wanted.items())
 
     def _expired(self) -> bool:

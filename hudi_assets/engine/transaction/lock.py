@@ -2,7 +2,7 @@
 
 On one machine: the filelock library (flock), which the operating system frees when the holder dies. Beside
 Apache Hudi's writers (`writers: locked`): a lock of theirs as well (`lock_providers`), taken inside ours. On a store of
-objects: a lease (`lease`), which is Hudi's storage-based lock already.
+objects: a lease (`lease`), which is Hudi's storage-based lock already. In HDFS: a lease, and inside it a lock of theirs.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ def write_lock(
     storage: Storage, config: TableConfig, *, wait_s: float, action: str = "works on the table"
 ) -> Iterator[HeldLock]:
     """The lock of whatever changes the timeline; with `writers: locked`, that of Apache Hudi's writers inside it."""
-    shared = shared_lock(storage, config) if config.writers == "locked" and not has_leases(storage) else None
+    is_shared = config.writers == "locked" and storage.capabilities.file_lock
+    shared = shared_lock(storage, config) if is_shared else None
     with table_lock(storage, WRITE, config=config, wait_s=wait_s, action=action) as held:
         if shared is None:
             yield held
             return
         with shared.held(wait_s, action) as check:
-            yield HeldLock(shared=check)
+            yield HeldLock(shared=check, lease=held.lease)
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def table_lock(
         with _machine_lock(storage, name, wait_s, action):
             yield HeldLock()
         return
-    if config.writers == "locked":
+    if config.writers == "locked" and not storage.capabilities.file_lock:
         check_lease_is_shared(config, storage.base)
     path, times = _LEASES[name], LeaseTimes.of(config, storage.base)
     with leased(storage, name, path=path, wait_s=wait_s, action=action, times=times) as lease:

@@ -92,9 +92,9 @@ class CompactionExecutor:
             executed = self._run(session, state, plan)
             self._verify_carried_over(plan)
             shared = self.table.config.writers == "locked" or self.table.publisher.metadata_table is not None
-            if shared or self.table.layout.commits_under_lock:
+            if shared or self.table.layout.commits_under_lock or has_leases(self.table.storage):
                 # Another engine commits under this lock; the metadata table takes one change at a time; and so may
-                # the version's timeline.
+                # the version's timeline. On a store a lock that was lost is noticed so.
                 tx = held.enter_context(transaction(self.table, action, wait_s=_COMMIT_WAIT_S, recovers=False))
             refuse_stragglers(self.table.read(), plan)
             check_still_ours(self.table.storage, self.table.layout, instant, (), begun)

@@ -70,8 +70,8 @@ class LayoutV6(FileNames):
         return {VERSION: "6", LAYOUT_VERSION: "1", "hoodie.archivelog.folder": "archived"}
 
     def check_store(self, storage: Storage) -> None:
-        """A compaction here has to make links."""
-        if not storage.capabilities.links:
+        """A compaction here has to make links, or copies; and commits are told from the times of their files."""
+        if not storage.capabilities.links and not storage.capabilities.exact_times:
             raise UnsupportedTable(
                 "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links "
                 "for the log files that a compaction carries over.",
