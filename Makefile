@@ -7,6 +7,7 @@
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
+# make test-hdfs    tables in HDFS, on a real one of Hadoop's mini-cluster; fetches 56 MB once
 # make test-stores-spark, test-stores-hudi    tables in buckets through Spark, and beside Apache Hudi; fetch 690 and 281 MB once
 # make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
@@ -47,7 +48,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-hdfs test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -71,6 +72,7 @@ sql: setup
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
 # Those whose tables may be in a bucket: a crash before each operation, and random lives.
 IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
+IN_HDFS := -k "9 or 8 or 6-copy" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
 SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Of few files with long tests: each test goes where there is nothing to do.
@@ -165,6 +167,12 @@ test-stores: setup
 	@$(ENV) python -m pytest -m "not thorough and not interop" $(IN_WORKERS) tests/stores $(ARGS)
 # A crash before each operation, and random lives: of tables in buckets that are folders.
 	@TABLES_IN=bucket MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_BUCKETS)
+
+# The same contract on a real HDFS, and tables there; then crashes and random lives of tables in what is to the engine one.
+test-hdfs: setup
+	@$(ENV) scripts/hdfs-setup
+	@TEST_HDFS=1 $(ENV) python -m pytest -m "not thorough and not interop" $(IN_WORKERS) -k hdfs tests/stores $(ARGS)
+	@TABLES_IN=hdfs MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_HDFS)
 
 # All queries through Spark of a table on a real MinIO, with hadoop-aws and without.
 test-stores-spark: setup

@@ -2,4 +2,5 @@
 
 import os
 
-IN_BUCKETS = os.environ.get("TABLES_IN") == "bucket"
+IN_HDFS = os.environ.get("TABLES_IN") == "hdfs"
+IN_BUCKETS = IN_HDFS or os.environ.get("TABLES_IN") == "bucket"

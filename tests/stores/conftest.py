@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.storage import LocalStorage, Storage, open_storage
+from tests.stores.folder_hdfs import FolderHdfs
 from tests.stores.hdfs import Hdfs, mini_cluster, running_hdfs
 from tests.stores.memory import MemoryStorage
 from tests.stores.minio import BUCKET, Minio, minio_program, running_minio
@@ -27,18 +28,20 @@ def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     jar = mini_cluster()
     if jar is None:
-        pytest.skip("there is no HDFS: make test-hdfs fetches it")
+        pytest.skip("there is no HDFS: make test-hdfs fetches it, and runs this")
     with running_hdfs(jar, tmp_path_factory.mktemp("hdfs") / "data") as cluster:
         yield cluster
 
 
-@pytest.fixture(params=["local", "memory", "s3", "hdfs"])
+@pytest.fixture(params=["local", "memory", "s3", "folder-hdfs", "hdfs"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """An empty store of each kind. A new kind is a line here, and a name in `params`."""
     if request.param == "local":
         return LocalStorage(str(tmp_path / "table"))
     if request.param == "memory":
         return MemoryStorage()
+    if request.param == "folder-hdfs":
+        return FolderHdfs(str(tmp_path / "table"))
     if request.param == "hdfs":
         cluster: Hdfs = request.getfixturevalue("hdfs")
         return open_storage(f"{cluster.uri}/tests/{uuid.uuid4().hex}")

@@ -1,6 +1,7 @@
 """A bucket in a folder of this machine, for tests that look at the files themselves: all else is as in a bucket.
 
-`TABLES_IN=bucket` has the crash tests and the state machine make their tables in such buckets.
+`TABLES_IN=bucket` has the crash tests and the state machine make their tables in such buckets, `TABLES_IN=hdfs` in what
+is to the engine HDFS (`folder_hdfs`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from obstore.store import LocalStore
 
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.hudi_table import table as opening
-from hudi_assets.engine.storage import Capabilities
+from hudi_assets.engine.storage import Capabilities, Storage
 from hudi_assets.engine.storage.object_errors import said_by_store
 from hudi_assets.engine.storage.objects import ObjectStorage
 from hudi_assets.engine.transaction import lease
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from tests.in_buckets import IN_HDFS
+from tests.stores.folder_hdfs import FolderHdfs
 from tests.stores.memory import MemoryStorage
 
 if TYPE_CHECKING:
@@ -69,21 +72,22 @@ class FolderBucket(ObjectStorage):
 
 
 def tables_in_buckets(patch: Callable[[Any, str, Any], None], *modules: Any) -> None:
-    """Every table is in a bucket of its folder. `modules`: those that make storages of this machine themselves.
+    """Every table is on the store that TABLES_IN says. `modules`: those that make storages of this machine themselves.
 
     Whenever a table is opened all leases and heartbeats of before have ended: it is opened by the next process.
     """
     opened = itertools.count(1)
     later_ms = 0
+    kind = FolderHdfs if IN_HDFS else FolderBucket
 
-    def open_storage(path: str, options: object = None) -> FolderBucket:
+    def open_storage(path: str, options: object = None) -> Storage:
         nonlocal later_ms
         later_ms = next(opened) * _LONGER_THAN_A_LEASE_MS
-        return FolderBucket(os.path.abspath(path))
+        return kind(os.path.abspath(path))
 
     now_ms = lease._now_ms
     patch(lease, "_now_ms", lambda: now_ms() + later_ms)
     patch(Heartbeats, "is_alive", lambda *_: False)
     patch(opening, "open_storage", open_storage)
     for module in modules:
-        patch(module, "LocalStorage", FolderBucket)
+        patch(module, "LocalStorage", kind)

@@ -20,6 +20,7 @@ from hudi_assets.engine.model import Action
 from hudi_assets.engine.transaction.heartbeat import INTERVAL, MISSES
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, RENEWAL, VALIDITY
 from tests.crash.tables import batch, planned, snapshot
+from tests.stores.hdfs import Hdfs
 from tests.stores.minio import Minio
 from tests.stores.test_changes import SETTINGS, new_path, new_table
 from tests.tables.local_session import LocalSession
@@ -63,7 +64,7 @@ while time.monotonic() < end:
 """
 
 
-def run(minio: Minio, code: str, *arguments: str) -> subprocess.Popen[str]:
+def run(minio: Minio | Hdfs, code: str, *arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, **minio.environment, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -74,7 +75,7 @@ def run(minio: Minio, code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def play(minio: Minio, path: str, seconds: float) -> list[list[Any]]:
+def play(minio: Minio | Hdfs, path: str, seconds: float) -> list[list[Any]]:
     roles = ["writer", "writer", "planner", "planner"]
     settings = json.dumps(SHORT)
     players = [
@@ -91,8 +92,12 @@ def play(minio: Minio, path: str, seconds: float) -> list[list[Any]]:
 @pytest.mark.parametrize("seconds", [6, pytest.param(60, marks=pytest.mark.thorough)])
 def test_two_writers_and_two_planners(minio: Minio, seconds: float) -> None:
     path = new_path()
-    table = new_table(path, 9, minio.options)
-    events = play(minio, path, seconds)
+    check_players(minio, new_table(path, 9, minio.options), seconds)
+
+
+def check_players(server: Minio | Hdfs, table: HudiTable, seconds: float) -> None:
+    """No update is lost, and at most one plan is pending."""
+    events = play(server, table.path, seconds)
     written = {event[1] for event in events if event[0] == "written"}
     assert {row[0] for row in snapshot(table)} == {1, *written}
     assert len(written) > 4, events
@@ -112,6 +117,7 @@ STOPPED = """
 import json, os, signal, sys
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict
+from hudi_assets.engine.storage.hdfs import HdfsStorage
 from hudi_assets.engine.storage.objects import ObjectStorage
 from hudi_assets.engine.transaction.publish import Publisher
 from tests.crash.tables import batch
@@ -120,7 +126,7 @@ from tests.tables.steps import at
 path, what, where, settings = *sys.argv[1:4], json.loads(sys.argv[4])
 session = install()
 table = HudiTable.open(path, settings=settings)
-complete, put, begin = Publisher.complete, ObjectStorage._put, Publisher.begin_write
+complete, put, begin, rename = Publisher.complete, ObjectStorage._put, Publisher.begin_write, HdfsStorage._rename
 
 def stop():
     print("stopping", flush=True)
@@ -137,10 +143,15 @@ def put_late(self, path, *rest):
         stop()
     return put(self, path, *rest)
 
+def rename_late(self, source, path, **how):
+    if path.endswith((".deltacommit", ".commit")):
+        stop()
+    return rename(self, source, path, **how)
+
 if where == "before it completes":
     Publisher.complete = stopping(complete)
 elif where == "in the very request":
-    ObjectStorage._put = put_late
+    ObjectStorage._put, HdfsStorage._rename = put_late, rename_late
 else:
     Publisher.begin_write = stopping(begin)
 try:
@@ -155,7 +166,7 @@ except Conflict as error:
 
 
 @contextmanager
-def stopped(minio: Minio, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def stopped(minio: Minio | Hdfs, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     process = run(minio, STOPPED, *arguments, json.dumps(SHORT))
     try:
         assert process.stdout is not None

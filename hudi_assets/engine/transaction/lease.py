@@ -1,4 +1,4 @@
-"""Leases: the table's locks on a store of objects, where the death of a holder frees nothing.
+"""Leases: the table's locks on a store of objects and in HDFS, where the death of a holder frees nothing.
 
 The write lock is Hudi's own file (org.apache.hudi.client.transaction.lock.StorageBasedLockProvider 1.2.0), byte for
 byte: `.hoodie/.locks/table_lock.json`, made only where it is not there, and changed only where it is as it was read.

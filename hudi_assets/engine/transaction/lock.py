@@ -2,7 +2,7 @@
 
 On one machine: the filelock library (flock), which the operating system frees when the holder dies. Beside
 Apache Hudi's writers (`writers: locked`): a lock of theirs as well (`lock_providers`), taken inside ours. On a store of
-objects: a lease (`lease`), which is Hudi's storage-based lock already. In HDFS: a lease, and inside it a lock of theirs.
+objects: a lease (`lease`), which is Hudi's storage-based lock already. In HDFS: a lease, with a lock of theirs inside.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The lock that Hudi's writers and we share (`SharedLock`), by hoodie.write.lock.provider.
 
-On a file system that is Hudi's own there (`file_lock`) or one in ZooKeeper (`zookeeper`), on a store of objects the
-storage-based one (`lease`). The others are refused by name: sharing a table with a writer whose lock nobody else takes
-would be no lock at all.
+On a file system, HDFS too, that is Hudi's own there (`file_lock`) or one in ZooKeeper (`zookeeper`), on a store of
+objects the storage-based one (`lease`). The others are refused by name: sharing a table with a writer whose lock nobody
+else takes would be no lock at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_DYNAMODB: Final = "locks in DynamoDB are not supported"
 # The last part of a provider's class name → why it cannot be shared from here.
 _REFUSED: Final = {
     # It finds its client by the path's scheme: s3, s3a, gs, …; for a local path it raises (1.2.0).
-    "StorageBasedLockProvider": "Apache Hudi itself has no storage-based lock on a local file system",
+    "StorageBasedLockProvider": "Apache Hudi itself has no storage-based lock on a local file system or in HDFS",
     "InProcessLockProvider": "it locks within one Java process only",
     "NoopLockProvider": "it locks nothing",
     "DynamoDBBasedLockProvider": _NO_DYNAMODB,

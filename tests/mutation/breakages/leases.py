@@ -188,7 +188,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a version 6 table is written into a bucket",
         "hudi_assets/engine/table/layout/v6.py",
-        "        if not storage.capabilities.links:\n",
+        "        if not storage.capabilities.links and not storage.capabilities.exact_times:\n",
         "        if False:\n",
         LATE,
     ),
