@@ -8,6 +8,7 @@
 # make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make test-hdfs    tables in HDFS, on a real one of Hadoop's mini-cluster; fetches 56 MB once
+# make test-emulators    tables in Azure and Google Cloud Storage, looked at, on Azurite and fake-gcs-server
 # make test-stores-spark, test-stores-hudi    tables in buckets through Spark, and beside Apache Hudi; fetch 690 and 281 MB once
 # make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
@@ -48,7 +49,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-hdfs test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -173,6 +174,11 @@ test-hdfs: setup
 	@$(ENV) scripts/hdfs-setup
 	@TEST_HDFS=1 $(ENV) python -m pytest -m "not thorough and not interop" $(IN_WORKERS) -k hdfs tests/stores $(ARGS)
 	@TABLES_IN=hdfs MACHINE_EXAMPLES=1 $(ENV) python -m pytest -m "not thorough" $(EVENLY) $(IN_HDFS)
+
+# The contract and tables that are looked at, on what stands for Azure and Google Cloud Storage.
+test-emulators: setup
+	@scripts/emulators-setup
+	@$(ENV) python -m pytest -k "azure or gcs" tests/stores/test_contract.py tests/stores/test_azure_and_gcs.py $(ARGS)
 
 # All queries through Spark of a table on a real MinIO, with hadoop-aws and without.
 test-stores-spark: setup

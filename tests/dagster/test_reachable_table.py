@@ -19,5 +19,5 @@ def test_a_table_is_there_by_its_path_and_by_its_uri(tmp_path: Path, form: str) 
 
 
 def test_a_store_that_is_not_supported_is_no_table_that_is_missing() -> None:
-    with pytest.raises(UnsupportedTable, match="hdfs"):
-        TableResource(name="t", path="hdfs://name/t").exists()
+    with pytest.raises(UnsupportedTable, match="ftp"):
+        TableResource(name="t", path="ftp://name/t").exists()

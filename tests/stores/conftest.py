@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.engine.storage import LocalStorage, Storage, open_storage
+from tests.ports import free_port
+from tests.stores.emulators import Emulator, azurite_program, fake_gcs_program, running_azurite, running_fake_gcs
 from tests.stores.folder_hdfs import FolderHdfs
 from tests.stores.hdfs import Hdfs, mini_cluster, running_hdfs
 from tests.stores.memory import MemoryStorage
@@ -33,8 +35,26 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
         yield cluster
 
 
-@pytest.fixture(params=["local", "memory", "s3", "folder-hdfs", "hdfs"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+@pytest.fixture(scope="session")
+def azure() -> Iterator[Emulator]:
+    program = azurite_program()
+    if program is None:
+        pytest.skip("there is no Azurite: make test-emulators fetches it")
+    with running_azurite(program, free_port()) as emulator:
+        yield emulator
+
+
+@pytest.fixture(scope="session")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    program = fake_gcs_program()
+    if program is None:
+        pytest.skip("there is no fake-gcs-server: make test-emulators builds it")
+    with running_fake_gcs(program, free_port(), tmp_path_factory.mktemp("gcs")) as emulator:
+        yield emulator
+
+
+@pytest.fixture(params=["local", "memory", "s3", "folder-hdfs", "hdfs", "azure"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
     """An empty store of each kind. A new kind is a line here, and a name in `params`."""
     if request.param == "local":
         return LocalStorage(str(tmp_path / "table"))
@@ -45,5 +65,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "hdfs":
         cluster: Hdfs = request.getfixturevalue("hdfs")
         return open_storage(f"{cluster.uri}/tests/{uuid.uuid4().hex}")
+    if request.param == "azure":
+        emulator: Emulator = request.getfixturevalue("azure")
+        for name, value in emulator.environment.items():
+            monkeypatch.setenv(name, value)
+        return open_storage(f"{emulator.root}/tests/{uuid.uuid4().hex}")
     server: Minio = request.getfixturevalue("minio")
     return open_storage(f"s3://{BUCKET}/tests/{uuid.uuid4().hex}", server.options)

@@ -115,7 +115,7 @@ def test_base_files_that_spark_cannot_read_are_read_by_tasks(
 
 
 def test_what_is_missing_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(stores, "_missing_package", lambda _: "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0")
+    monkeypatch.setattr(stores, "_missing_package", lambda *_: "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0")
     spark = _Java(_Configuration())
     for _ in range(3):
         assert stores.why_not_by_itself(spark, "s3://lake/t") is not None

@@ -28,7 +28,14 @@ _STATED: Final = (
     "fs.s3a.session.token",
     _PROVIDER,
 )
-_MISSING: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # Spark context → what it lacks for s3a://
+_LACKING: Final = {  # Hadoop's name of a store → what a Spark without it needs
+    "s3a": "spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}",
+    "abfs": "spark.jars.packages=org.apache.hadoop:hadoop-azure:{version}",
+    "abfss": "spark.jars.packages=org.apache.hadoop:hadoop-azure:{version}",
+    "gs": "Google's gcs-connector among its jars",
+}
+# Spark context → a store → what it lacks for it
+_MISSING: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 
 
 def spark_name(uri: str) -> str:
@@ -49,7 +56,7 @@ def check_reads_by_itself(session: Any, uri: str) -> None:
     lacking = why_not_by_itself(session, uri)
     if lacking is not None:
         raise EnvironmentProblem(
-            "This Spark has no file system for s3a://.", where=uri, hint=f"Start it with {lacking}."
+            f"This Spark has no file system for {_scheme(uri)}://.", where=uri, hint=f"Start it with {lacking}."
         )
 
 
@@ -58,31 +65,37 @@ def why_not_by_itself(session: Any, uri: str) -> str | None:
 
     It is said once for each session, at WARNING. Behind Spark Connect nobody can tell.
     """
-    if not spark_name(uri).startswith(_S3A) or is_connect(session):
+    scheme = _scheme(uri)
+    if scheme not in _LACKING or is_connect(session):
         return None
     context = session.sparkContext
-    if context not in _MISSING:
-        _MISSING[context] = _missing_package(context)
-        if _MISSING[context] is not None:
+    missing = _MISSING.setdefault(context, {})
+    if scheme not in missing:
+        missing[scheme] = _missing_package(context, scheme)
+        if missing[scheme] is not None:
             log.warning(
-                "This Spark has no file system for s3a://: base files are read by the engine's tasks, which is slower, "
+                "This Spark has no file system for %s://: base files are read by the engine's tasks, which is slower, "
                 "and no view in a catalog can be read. Start it with %s.",
-                _MISSING[context],
+                scheme,
+                missing[scheme],
             )
-    return _MISSING[context]
+    return missing[scheme]
 
 
-def _missing_package(context: Any) -> str | None:
+def _scheme(uri: str) -> str:
+    return spark_name(uri).partition("://")[0]
+
+
+def _missing_package(context: Any, scheme: str) -> str | None:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     hadoop = context._jvm.org.apache.hadoop
     try:
-        hadoop.fs.FileSystem.getFileSystemClass("s3a", context._jsc.hadoopConfiguration())
+        hadoop.fs.FileSystem.getFileSystemClass(scheme, context._jsc.hadoopConfiguration())
         return None
     except (Py4JError, PySparkException):
-        version = hadoop.util.VersionInfo.getVersion()
-        return f"spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}"
+        return _LACKING[scheme].format(version=hadoop.util.VersionInfo.getVersion())
 
 
 def tell_of_store(session: Any, environment: Mapping[str, str] = os.environ) -> None:

@@ -6,6 +6,7 @@ files by table-relative paths, and asks `capabilities` where stores differ.
 - `interface`: `Storage`, what a store states (`Capabilities`), and `FileInfo`, a file as a listing shows it.
 - `local`: storage on a local path. `named_file`: whatever fails there names its file. `new_stream`: how a new one ends.
 - `hdfs`: HDFS; `hdfs_folder` how a file gets its name there, `hdfs_streams`, `hdfs_errors`.
+- `azure`, `gcs`: for looking.
 - `fenced`: the locks that are asked before each change of a store.
 - `probe`: whether a store keeps to conditions on a write.
 - `at_once`: many requests at a time, where a store has to be waited for.

@@ -57,7 +57,7 @@ def _in_our_words(error: Exception, text: str, uri: str) -> Exception:
     status, code = _status(text), _code(text)
     if _is_beyond_the_end(text):
         return OSError(errno.ERANGE, "the file ends before that", uri)
-    if code == "NoSuchBucket":
+    if code in ("NoSuchBucket", "ContainerNotFound"):
         return InvalidInput("There is no such bucket.", where=uri, hint="Correct the path or the endpoint.")
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, "there is no such file", uri)

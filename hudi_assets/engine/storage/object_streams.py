@@ -29,9 +29,15 @@ class Download(io.RawIOBase):
 
     READ_AHEAD: Final = 256 << 10
 
-    def __init__(self, store: ObjectStore, key: str, uri: str) -> None:
+    def __init__(self, store: ObjectStore, key: str, uri: str, *, has_suffixes: bool = True) -> None:
         self._store, self._key, self._uri, self._at = store, key, uri, 0
         with said_by_store(uri):
+            if not has_suffixes:
+                meta = obstore.head(store, key)
+                self._size, self._version, self._tail = meta["size"], meta["e_tag"], b""
+                self._at = max(0, self._size - _TAIL)
+                self._tail, self._at = self._bytes(self._size - self._at) if self._size else b"", 0
+                return
             try:
                 found = obstore.get(store, key, options={"range": {"suffix": _TAIL}})
                 self._tail = bytes(found.bytes())

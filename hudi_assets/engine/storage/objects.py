@@ -55,6 +55,10 @@ class _Written(NamedTuple):
 class ObjectStorage(Fenced, ABC):
     """A prefix of a bucket. `base` is `scheme://bucket/prefix`, without a slash at its end."""
 
+    # Has a request for the end of a file, and whatever name for what is kept beside a file's bytes.
+    has_suffixes = True
+    writer_key = _WRITER
+
     def __init__(self, base: str) -> None:
         super().__init__()
         self.base = base
@@ -163,13 +167,16 @@ class ObjectStorage(Fenced, ABC):
                 version=one["e_tag"],
             )
             for one in found["objects"]
-            if self._is_file(one["path"], key)
+            if self._is_file(one["path"], key) and (one["size"] or one["path"] not in found["common_prefixes"])
         ]
         return files, sorted(map(self._path, found["common_prefixes"]))
 
     @staticmethod
     def _is_file(key: str, folder: str) -> bool:
-        """Other engines mark a folder by an empty object of its name, or, on EMR, of its name and `_$folder$`."""
+        """Other engines mark a folder by an empty object of its name, or, on EMR, of its name and `_$folder$`.
+
+        In Azure such an object is listed beside what is in the folder.
+        """
         return key != folder and not key.endswith("_$folder$")
 
     def size(self, path: str) -> int:
@@ -216,7 +223,8 @@ class ObjectStorage(Fenced, ABC):
             return b""
 
     def open(self, path: str) -> BinaryIO:
-        return io.BufferedReader(Download(self._store, self._key(path), self.uri(path)), Download.READ_AHEAD)
+        stream = Download(self._store, self._key(path), self.uri(path), has_suffixes=self.has_suffixes)
+        return io.BufferedReader(stream, Download.READ_AHEAD)
 
     # -- writing ------------------------------------------------------------------------------------
 
@@ -271,7 +279,7 @@ class ObjectStorage(Fenced, ABC):
     def _put(self, path: str, data: bytes, mode: PutMode, writer: str) -> str:
         with said_by_store(self.uri(path), passed=(AlreadyExistsError, PreconditionError)):
             done = obstore.put(
-                self._store, self._key(path), data, mode=mode, attributes={_WRITER: writer}, use_multipart=False
+                self._store, self._key(path), data, mode=mode, attributes={self.writer_key: writer}, use_multipart=False
             )
             return done["e_tag"] or ""
 
@@ -281,7 +289,7 @@ class ObjectStorage(Fenced, ABC):
                 found = obstore.get(self._store, self._key(path), options={"head": True})
         except FileNotFoundError:
             return None
-        return _Written(found.meta["e_tag"] or "", str(found.attributes.get(_WRITER, "")))
+        return _Written(found.meta["e_tag"] or "", str(found.attributes.get(self.writer_key, "")))
 
     def touch(self, path: str) -> None:
         self.replace(path, b"")

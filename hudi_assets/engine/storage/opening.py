@@ -20,9 +20,10 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
     """The storage under a table's base path. Whether a table is there is not looked at.
 
     Args:
-        path: An absolute or relative path, a `file:` URI, `s3://BUCKET/PATH` (`s3a://`), or `hdfs://HOST:PORT/PATH`.
+        path: An absolute or relative path, a `file:` URI, `s3://BUCKET/PATH` (`s3a://`), `hdfs://HOST:PORT/PATH`;
+            for looking alone `gs://BUCKET/PATH` and `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` (`abfs://`).
         options: For S3, all optional: `endpoint`, `region`, `profile`, `virtual_hosted` ("true"), `access_key_id`,
-            `secret_access_key`, `session_token`. Default: the environment's. Local paths and HDFS take none.
+            `secret_access_key`, `session_token`. Default: the environment's. The others take none.
 
     Raises:
         UnsupportedTable: The path's scheme is another store's, as `ftp://`.
@@ -35,6 +36,8 @@ def open_storage(path: str, options: Mapping[str, str] | None = None) -> Storage
         return _open_s3(text, options or {})
     if scheme == "hdfs":
         return _open_hdfs(text, options or {})
+    if scheme in ("gs", "abfs", "abfss"):
+        return _open_for_looking(text, options or {})
     if scheme and len(scheme) > 1:
         if scheme != "file":
             raise UnsupportedTable(
@@ -61,6 +64,18 @@ def _open_s3(path: str, options: Mapping[str, str]) -> Storage:
         hint = "pip install 'hudi-assets[s3]'"
         raise EnvironmentProblem("Tables on S3 need the package obstore.", hint=hint) from error
     return open_s3(path, options)
+
+
+def _open_for_looking(path: str, options: Mapping[str, str]) -> Storage:
+    try:
+        from hudi_assets.engine.storage.azure import open_azure
+        from hudi_assets.engine.storage.gcs import open_gcs
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "obstore":
+            raise
+        hint = "pip install 'hudi-assets[s3]'"
+        raise EnvironmentProblem("Tables in GCS and Azure need the package obstore.", hint=hint) from error
+    return open_gcs(path, options) if path.startswith("gs:") else open_azure(path, options)
 
 
 def _open_hdfs(path: str, options: Mapping[str, str]) -> Storage:

@@ -1,4 +1,6 @@
-"""Breakages of what a table in HDFS needs: changes through the holder's folder, lost answers, claims, Hudi's lock."""
+"""Breakages of what a table in HDFS needs: changes through the holder's folder, lost answers, claims, Hudi's lock; and
+of Azure and Google Cloud Storage, which are for looking.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ _LOCK = "hudi_assets/engine/transaction/lock.py"
 _FILE_LOCK = "hudi_assets/engine/transaction/file_lock.py"
 LOCKS = ("tests/stores/test_hdfs_locks.py",)
 SAID = ("tests/stores/test_hdfs_errors.py",)
+FOR_LOOKING = ("tests/stores/test_azure_and_gcs.py",)
 CONTRACT = ("tests/stores/test_contract.py",)
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -128,4 +131,25 @@ BREAKAGES: tuple[Breakage, ...] = (
         SAID,
     ),
     Breakage("in HDFS Java's stack is in an error", _ERRORS, '"(.*?)(?:\\\\n|', '"(.*)(?:', SAID),
+    Breakage(
+        "a table in Azure is changed",
+        "hudi_assets/engine/storage/azure.py",
+        "    def check_writable(self)",
+        "    def never_called(self)",
+        FOR_LOOKING,
+    ),
+    Breakage(
+        "a table in GCS is changed",
+        "hudi_assets/engine/storage/gcs.py",
+        "    def check_writable(self) -> None:\n        self._refuse()",
+        "    def check_writable(self) -> None:\n        return",
+        FOR_LOOKING,
+    ),
+    Breakage(
+        "a path in Azure may hold a key",
+        "hudi_assets/engine/storage/azure.py",
+        "([a-z0-9][a-z0-9-]{1,62})@",
+        "([A-Za-z0-9:-]{2,99})@",
+        FOR_LOOKING,
+    ),
 )
