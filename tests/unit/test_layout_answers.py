@@ -78,7 +78,15 @@ def test_what_may_be_pending_beside_the_metadata_tables_compaction(
 
 
 class _Bucket(LocalStorage):
-    """A folder that can make no links."""
+    """A folder that can make no links, and knows whole seconds alone."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, links=False, exact_times=False)
+
+
+class _Hdfs(LocalStorage):
+    """A folder that can make no links: log files that remain are copied."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -88,6 +96,7 @@ class _Bucket(LocalStorage):
 @pytest.mark.parametrize("version", [6, *LATER])
 def test_on_which_stores_tables_can_be_changed(version: int, tmp_path: Path) -> None:
     layout_of(version, "").check_store(LocalStorage(str(tmp_path)))
+    layout_of(version, "").check_store(_Hdfs(str(tmp_path)))
     refused = pytest.raises(UnsupportedTable, match="version 6 in a bucket") if version == 6 else nullcontext()
     with refused:
         layout_of(version, "").check_store(_Bucket(str(tmp_path)))
