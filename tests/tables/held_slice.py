@@ -53,6 +53,6 @@ class HeldSlice:
             return block
         table = block.table.select([name for name in block.table.schema.names if name in columns])
         if chosen is None:
-            return Rows(table)
+            return Rows(table, block.only)
         self.chosen.append((number, int(chosen.sum())))
-        return Rows(table.filter(pa.array(chosen)))
+        return Rows(table.filter(pa.array(chosen)), block.only)

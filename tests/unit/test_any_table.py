@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
+from hudi_assets.engine import CorruptTable, HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import MergeMode
@@ -250,7 +250,11 @@ def test_generated_keys_are_merged_and_not_written(session: LocalSession, tmp_pa
 
 
 def other_writers_block(
-    table: HudiTable, header: Mapping[int, str], columns: list[str] | None = None, folder: str = "p=a"
+    table: HudiTable,
+    header: Mapping[int, str],
+    columns: list[str] | None = None,
+    folder: str = "p=a",
+    changed: Mapping[str, int] | None = None,
 ) -> Path:
     """A block of another writer behind the newest log file's: its header says nothing of event times."""
     log = max(Path(table.path, folder).glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
@@ -258,6 +262,9 @@ def other_writers_block(
     content = bytes(block.content)
     if columns is not None:
         kept = parquet_of(content).select(columns)
+        for name, value in (changed or {}).items():
+            at = kept.schema.get_field_index(name)
+            kept = kept.set_column(at, kept.schema.field(at), pa.array([value] * len(kept), kept.schema.field(at).type))
         content = parquet_bytes(kept)
     written = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(content)), **header}
     log.write_bytes(log.read_bytes() + encode_block(block.type, written, content))
@@ -279,15 +286,22 @@ def avro_of(table: pa.Table) -> str:
 
 
 PARTIAL: Mapping[int, str] = {HeaderKey.IS_PARTIAL: "true"}
+COMPACTED: Mapping[int, str] = {HeaderKey.COMPACTED_BLOCK_TIMES: "20250101000000000"}
 
 
 def test_a_partial_update_with_its_event_time_counts_by_it(session: LocalSession, tmp_path: Path) -> None:
     table = opened(made(session, tmp_path / "t", 9))
-    log = other_writers_block(table, PARTIAL)
+    other_writers_block(table, PARTIAL)
+    assert table.freshness().freshness == HOUR - 1
+
+
+def test_log_compactions_are_not_merged_here(session: LocalSession, tmp_path: Path) -> None:
+    table = opened(made(session, tmp_path / "t", 9))
+    log = other_writers_block(table, COMPACTED)
     assert table.freshness().freshness == HOUR - 1
     plan = table.due_compaction()
     assert isinstance(plan, Plan)
-    with pytest.raises(UnsupportedTable, match="partial updates") as refusal:
+    with pytest.raises(UnsupportedTable, match="log compaction") as refusal:
         table.plan_compaction()
     assert log.name in (refusal.value.where or "")
     assert "hudi_assets.executor=hudi" in str(refusal.value)
@@ -295,13 +309,62 @@ def test_a_partial_update_with_its_event_time_counts_by_it(session: LocalSession
     assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
 
 
-def test_a_slice_with_partial_updates_is_taken_whole(session: LocalSession, tmp_path: Path) -> None:
+def test_partial_updates_are_not_merged_as_hudi_0_x_merges(session: LocalSession, tmp_path: Path) -> None:
+    """Nor where a merge leaves deletes to a log file of their own. Version 6 has both."""
+    table = made(session, tmp_path / "t", 6)
+    other_writers_block(table, PARTIAL)
+    for more in ({"hudi_assets.merge.rules": "0.x"}, {"hudi_assets.table.services": "ours"}):
+        stating(table, more)
+        with pytest.raises(UnsupportedTable, match="partial updates"):
+            opened(table).plan_compaction()
+        stating(table, dict.fromkeys(more))
+
+
+@pytest.mark.parametrize("key", [HeaderKey.IS_PARTIAL, HeaderKey.COMPACTED_BLOCK_TIMES])
+def test_a_slice_with_other_blocks_is_taken_whole(key: HeaderKey, session: LocalSession, tmp_path: Path) -> None:
     table = made(session, tmp_path / "t", 9)
     for folder in ("p=a", "p=b"):
-        other_writers_block(table, PARTIAL, folder=folder)
-    plan = opened(table, **HUDI).plan_compaction(threshold=2 * HOUR + 10)
+        other_writers_block(table, {key: "true"}, folder=folder)
+    for _ in range(2):  # the second time from what was kept beside the table
+        plan = opened(table).plan_compaction(threshold=2 * HOUR + 10, dry_run=True)
+        assert isinstance(plan, Plan)
+        assert [len(op.log_files) for op in plan.operations] == [3, 3]
+
+
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+def test_partial_updates_are_merged(mode: str, session: LocalSession, tmp_path: Path) -> None:
+    """Of a row (5 hours, n=0) the key and ordering value are updated, and n stays."""
+    table = made(session, tmp_path / "t", 9)
+    stating(table, {"hoodie.record.merge.mode": mode, "hoodie.record.merge.strategy.id": None})
+    log = other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "ts"], changed={"ts": 9})
+    expected = {"id": "a", "ts": 9 if mode == "COMMIT_TIME_ORDERING" else 5 * HOUR, "p": "a", "n": 0}
+    instant = read_blocks(log.read_bytes())[0].instant_time
+
+    def shown(rows: Frame) -> list[dict[str, object]]:
+        found = rows.toArrow().select(SCHEMA.names).to_pylist()
+        return [row for row in found if row["id"] == "a"]
+
+    def answers(table: HudiTable) -> list[list[dict[str, object]]]:
+        return [
+            shown(table.snapshot(session)),
+            shown(table.snapshot(session, columns=["id", "ts", "p", "n"])),
+            shown(table.time_travel(session, instant)),
+            shown(table.incremental(session, "000")),
+        ]
+
+    assert answers(opened(table)) == [[expected]] * 4
+    plan = opened(table).plan_compaction()
     assert isinstance(plan, Plan)
-    assert [len(op.log_files) for op in plan.operations] == [3, 3]
+    opened(table).execute_compaction(session, plan.instant)
+    assert answers(opened(table)) == [[expected]] * 4
+    assert shown(opened(table).read_optimized(session)) == [expected]
+
+
+def test_a_partial_update_without_its_ordering_value_is_damage(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "n"])
+    with pytest.raises(CorruptTable, match="lacks the ordering field ts"):
+        opened(table).snapshot(session).toArrow()
 
 
 def test_a_partial_update_without_event_time_is_bounded_by_its_commit(session: LocalSession, tmp_path: Path) -> None:
@@ -350,19 +413,20 @@ def test_a_block_that_is_not_read_is_bounded_by_its_commit(session: LocalSession
 def test_what_is_not_merged_is_kept_beside_the_table(session: LocalSession, tmp_path: Path) -> None:
     """The second look reads no log file, and says the same."""
     table = made(session, tmp_path / "t", 9)
-    other_writers_block(table, PARTIAL)
+    other_writers_block(table, COMPACTED)
     for _ in range(2):
-        with pytest.raises(UnsupportedTable, match="partial updates"):
+        with pytest.raises(UnsupportedTable, match="log compaction"):
             opened(table).plan_compaction()
 
 
 def test_a_summary_comes_back_as_it_was_kept() -> None:
     plain = LogSummary(1, 2, 0)
     other = LogSummary(None, None, None, reason="r", undated=Undated(Since("1"), None), not_merged="why")
-    assert [from_json(to_json(one)) for one in (plain, other)] == [plain, other]
+    partial = LogSummary(1, 2, 0, partial=True)
+    assert [from_json(to_json(one)) for one in (plain, other, partial)] == [plain, other, partial]
     assert len(to_json(plain)) == 8, "earlier versions of this project read the same cache"
     with pytest.raises(ValueError, match="too many"):
-        from_json([*to_json(other), None])
+        from_json([*to_json(partial), None])
 
 
 def test_an_exact_split_of_such_a_table_is_refused(session: LocalSession, tmp_path: Path) -> None:

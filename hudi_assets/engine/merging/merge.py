@@ -15,7 +15,8 @@ EVENT_TIME_ORDERING_0X (DefaultHoodieRecordPayload as Hudi 0.x has it): the same
 there is compared with the base row, of equal ones the log's wins; a delete block's delete ends the base row
 whatever its ordering value.
 
-A null ordering value in a data row loses against any other. `docs/explanation/merge.md` says what was tried.
+A null ordering value in a data row loses against any other. Records that hold some of a row's columns are filled from
+older ones (`partial`). `docs/explanation/merge.md` says what was tried.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.merging.partial import filled_rows, find_filling, groups_of
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, flags_of
 from hudi_assets.engine.model import MergeMode
 
@@ -36,9 +38,13 @@ IS_DELETED = "_hoodie_is_deleted"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Records of one log block, in the table's schema."""
+    """Records of one log block, in the table's schema.
+
+    `only`: the columns that partial updates have, where the others are null; None: whole rows.
+    """
 
     table: pa.Table
+    only: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +71,31 @@ def merge(
     """The rows of a file slice after merging its log records, in log order, into its base rows.
 
     `base` and every `Rows.table` have `schema`; `ordering` is empty where the table has no such field.
-    Surviving base rows come first, in their order, then the winning log rows in log order.
+    Surviving base rows come first, in their order, then the winning log rows in log order, then partial updates.
     """
     start = base if base is not None else schema.empty_table()
     if not logs:
         return start
-    winners = find_winners([head_of(block, number, ordering) for number, block in enumerate(logs)], mode)
+    heads = [head_of(block, number, ordering) for number, block in enumerate(logs)]
+    only = {number: head.only for number, head in enumerate(heads) if head.only is not None}
+    groups = groups_of(schema.names, only.values())
+    winners = find_winners(heads, mode)
     matched = winners.match(start.column(KEY), _chunked(ordering_column(Rows(start), ordering)))
     base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
     shown, _ = winners.outcome(matched.beaten)
-    taken = take(logs, np.sort(winners.places[shown]))
-    return pa.concat_tables([base_rows, *(block.table for block in taken if isinstance(block, Rows))])
+    taken = [block for block in take(logs, np.sort(winners.places[shown])) if isinstance(block, Rows)]
+    parts = [base_rows, *(block.table for block in taken if block.only is None)]
+    if any(block.only is not None for block in taken):
+        partial = shown[[number in only for number in (winners.places[shown] // BLOCK).tolist()]]
+        filling = find_filling(heads, winners.keys.take(pa.array(partial)), winners.places[partial], mode, groups)
+        parts.append(filled_rows(filling, groups, schema, lambda number: rows_of(logs[number]), lambda: [start]))
+    return pa.concat_tables(parts)
+
+
+def rows_of(block: LogRecords) -> pa.Table:
+    """A data block's rows."""
+    assert isinstance(block, Rows)
+    return block.table
 
 
 def take(logs: Sequence[LogRecords], places: Places) -> list[LogRecords]:
@@ -88,7 +108,7 @@ def take(logs: Sequence[LogRecords], places: Places) -> list[LogRecords]:
             if high - low == size_of(block):
                 taken.append(block)
             elif isinstance(block, Rows):
-                taken.append(Rows(block.table.take(inside)))
+                taken.append(Rows(block.table.take(inside), block.only))
             else:
                 taken.append(Deletes(block.keys.take(inside), block.ordering.take(inside)))
     return taken
@@ -120,7 +140,7 @@ def head_of(block: LogRecords, number: int, ordering: str) -> Head:
         return Head(block.keys, order, np.ones(len(places), np.bool_), barrier, places, from_rows=False)
     deleted = _deleted(block.table)
     barrier = deleted & flags_of(_is_default(order)) if deleted.any() else deleted
-    return Head(_chunk(block.table.column(KEY)), order, deleted, barrier, places, from_rows=True)
+    return Head(_chunk(block.table.column(KEY)), order, deleted, barrier, places, from_rows=True, only=block.only)
 
 
 def head_columns(ordering: str) -> tuple[str, ...]:

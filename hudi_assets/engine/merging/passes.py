@@ -21,13 +21,16 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, head_columns, head_of
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, head_columns, head_of, rows_of
+from hudi_assets.engine.merging.partial import Filling, Groups, filled_rows, find_filling, groups_of, together
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, without_ended
 from hudi_assets.engine.model import MergeMode
 
 DEFAULT_MEMORY: Final = 1 << 30
 _MOST_PARTS: Final = 1 << 12
 _FILTERED_ROWS: Final = 1 << 17
+_FEWEST_ROWS: Final = 1 << 12
 _MANY: Final = 0.5  # with so many of a block's rows chosen, the others are not worth stepping over
 
 
@@ -89,6 +92,8 @@ class SliceMerge:
     without: str | None = None
     parts: int = field(default=1, init=False)
     log_records: int = field(default=0, init=False)
+    _only: dict[int, frozenset[str]] = field(default_factory=dict, init=False)  # of blocks with partial updates
+    _fillings: list[Filling] = field(default_factory=list, init=False)
     _kept: dict[int, LogRecords] = field(default_factory=dict, init=False)
     _kept_bytes: int = field(default=0, init=False)
     _kept_base: list[pa.Table] | None = field(default=None, init=False)
@@ -112,6 +117,8 @@ class SliceMerge:
         held = 0
         for number in range(len(self.source.block_sizes)):
             head = head_of(self._for_head(number), number, self.ordering)
+            if head.only is not None:
+                self._only[number] = head.only
             sizes.append(len(head))
             heads.append(head.filter(_of_part(head, 0, self.parts)))
             held += heads[-1].nbytes
@@ -145,6 +152,8 @@ class SliceMerge:
     def _decide(self, heads: list[Head]) -> None:
         above: list[Head] = []
         if self.leaving is not None:
+            if self._only:
+                raise UnsupportedTable("What a merge of partial updates leaves in log files is not known.")
             heads, above = self._parted(without_ended(heads), self.leaving)
         if not any(len(head) for head in heads):
             return
@@ -160,6 +169,11 @@ class SliceMerge:
             now = np.concatenate(replaced)
             decided.replaced = now if decided.replaced is None else decided.replaced | now
         shown, tombstones = winners.outcome(np.concatenate(beaten))
+        if self._only:
+            partial = shown[np.isin(winners.places[shown] // BLOCK, list(self._only))]
+            keys, places = winners.keys.take(pa.array(partial)), winners.places[partial]
+            self._fillings.append(find_filling(heads, keys, places, self.mode, self._groups))
+            shown = np.setdiff1d(shown, partial)
         decided.rows[self._flat(winners.places[shown])] = True
         if self.leaving is not None and len(tombstones):
             met = self.leaving.met(winners.ordering.take(pa.array(tombstones)).combine_chunks())
@@ -191,7 +205,7 @@ class SliceMerge:
     # ------------------------------------------------------------------------------------------ giving out
 
     def rows(self) -> Iterator[pa.Table]:
-        """The merged rows: base rows that stay, in their order, then log rows in log order."""
+        """The merged rows: base rows that stay, in their order, then log rows and then partial updates in log order."""
         start = 0
         for rows in self._base(self._names):
             end = start + len(rows)
@@ -200,6 +214,31 @@ class SliceMerge:
         for records in self._taken(self._decided.rows):
             if isinstance(records, Rows):
                 yield records.table
+        if self._fillings:
+            yield from self._filled(together(self._fillings))
+
+    def _filled(self, filling: Filling) -> Iterator[pa.Table]:
+        """Partial updates as whole rows. All log blocks and base rows are read for each part that the memory holds."""
+        schema = pa.schema([field for field in self.source.schema if field.name != self.without])
+        step = self._rows_at_once()
+        for start in range(0, len(filling.places), step):
+            part = filling.slice(start, step)
+            yield filled_rows(part, self._groups, schema, self._rows_of, lambda: self._base(self._names))
+
+    def _rows_at_once(self) -> int:
+        first = next(iter(self._base(self._names)), None)
+        if first is None or not len(first):
+            return _FILTERED_ROWS
+        bytes_each: int = first.nbytes // len(first) + 1
+        return max(_FEWEST_ROWS, self.memory // 4 // bytes_each)
+
+    def _rows_of(self, number: int) -> pa.Table:
+        kept = self._kept.get(number)
+        return rows_of(self.source.block(number, self._names) if kept is None else kept)
+
+    @property
+    def _groups(self) -> Groups:
+        return groups_of(self._names, self._only.values())
 
     def left(self) -> Iterator[LogRecords]:
         """What is left beside the rows: deletes, then records above, each in log order."""
@@ -220,7 +259,7 @@ class SliceMerge:
             elif isinstance(records, Rows):
                 for start in range(0, len(mask), _FILTERED_ROWS):
                     chosen = pa.array(mask[start : start + _FILTERED_ROWS])
-                    yield Rows(records.table.slice(start, _FILTERED_ROWS).filter(chosen))
+                    yield Rows(records.table.slice(start, _FILTERED_ROWS).filter(chosen), records.only)
             else:
                 chosen = pa.array(mask)
                 yield Deletes(records.keys.filter(chosen), records.ordering.filter(chosen))

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import MergeMode
 
 Places = npt.NDArray[np.int64]
@@ -31,6 +32,7 @@ class Head:
     """What decides about one block's records, in their order.
 
     `deleted`: they are deletes, of whichever kind; `barrier`: deletes in commit order; `from_rows`: of a data block.
+    `only`: the columns that partial updates have; None for whole rows, and deletes.
     """
 
     keys: pa.Array
@@ -39,6 +41,7 @@ class Head:
     barrier: Flags
     places: Places
     from_rows: bool
+    only: frozenset[str] | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -60,6 +63,7 @@ class Head:
             self.barrier[mask],
             self.places[mask],
             self.from_rows,
+            self.only,
         )
 
 
@@ -128,6 +132,7 @@ class Winners:
 
 def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False) -> Winners:
     """The winner of each key among log records, which are in log order; `alive`: `without_ended` was asked before."""
+    _refuse_partial(heads, mode)
     keys, numbers = _numbered(heads)
     deleted, barrier = np.concatenate([h.deleted for h in heads]), np.concatenate([h.barrier for h in heads])
     ordering = pa.chunked_array([h.ordering for h in heads])
@@ -135,7 +140,7 @@ def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False)
     match mode:
         case MergeMode.EVENT_TIME_ORDERING:
             ended = np.zeros(len(numbers), np.bool_) if alive else _ended(heads, numbers, len(keys))
-            won = _by_event_time(numbers, len(keys), _ranks(ordering), barrier, ended)
+            won = _by_event_time(numbers, len(keys), ranks_of(ordering), barrier, ended)
             barred = barrier[won]
         case MergeMode.COMMIT_TIME_ORDERING:
             won = _last(numbers, len(keys), np.arange(len(numbers)))
@@ -143,7 +148,7 @@ def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False)
             from_rows = _from_rows(heads)
             if not _compared_by_0_x(ordering.type):
                 barrier = barrier | ~from_rows
-            won = _fold_as_0_x(numbers, len(keys), _ranks(ordering), from_rows, barrier)
+            won = _fold_as_0_x(numbers, len(keys), ranks_of(ordering), from_rows, barrier)
             if mode.compares_base_rows:
                 barred = ~from_rows[won]  # a delete block's delete has no row that 0.x could compare with the base row
         case _:
@@ -156,6 +161,11 @@ def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False)
         barrier=barrier[won],
         barred=barred,
     )
+
+
+def _refuse_partial(heads: Sequence[Head], mode: MergeMode) -> None:
+    if not mode.merges_partial_updates and any(head.only is not None for head in heads):
+        raise UnsupportedTable(f"Partial updates are not merged here in mode {mode}.")
 
 
 def _compared_by_0_x(type_: pa.DataType) -> bool:
@@ -211,7 +221,7 @@ def _numbered(heads: Sequence[Head]) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     return keys, np.concatenate(indices).astype(np.int64)
 
 
-def _ranks(ordering: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def ranks_of(ordering: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Numbers that compare as the ordering values do, a null below all others."""
     whole = pa.types.is_integer(ordering.type) and ordering.type != pa.uint64()
     if not ordering.null_count and (whole or pa.types.is_temporal(ordering.type)):

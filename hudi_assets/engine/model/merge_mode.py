@@ -21,3 +21,8 @@ class MergeMode(StrEnum):
     def compares_base_rows(self) -> bool:
         """True where a base row with a greater ordering value stays."""
         return self in (MergeMode.EVENT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING_0X)
+
+    @property
+    def merges_partial_updates(self) -> bool:
+        """True where log records may have some of a row's columns: Hudi 0.x writes and reads none."""
+        return self in (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING)

@@ -18,7 +18,7 @@ from hudi_assets.engine.format.log_file.codec import BlockType
 from hudi_assets.engine.merging.merge import IS_DELETED, Deletes, LogRecords, Rows, barriers_of, head_columns, merge
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.files.past import COMMIT_TIME
-from hudi_assets.engine.table.log_files.reader import StoredBlock, find_blocks, refuse_columns
+from hudi_assets.engine.table.log_files.reader import StoredBlock, find_blocks, is_partial, refuse_columns
 from hudi_assets.engine.table.slices.bounds import Bounds, column_bounds, footer_bounds, has_bounds, joined
 from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.table.slices.rows import read_slice
@@ -68,9 +68,11 @@ def _may_hold(reader: SliceReader, task: SliceTask, commits: CommitRange) -> boo
 def _from_logs(reader: SliceReader, task: SliceTask, commits: CommitRange) -> pa.Table | None:
     """The merged rows of the log files, without those of the base file, whose commit times all lie before the range.
 
-    None where they may not fit into the memory.
+    None where they may not fit into the memory, and where partial updates are filled from base rows.
     """
     blocks = find_blocks(reader.storage, task.log_files, reader.committed).blocks
+    if any(is_partial(stored.block) for stored in blocks):
+        return None
     # From the first block on that may hold rows of the range: a row is no newer than its block.
     first = next((n for n, stored in enumerate(blocks) if stored.block.instant_time > commits.begin), len(blocks))
     if sum(stored.block.content_size for stored in blocks) * _UNPACKED > reader.memory:

@@ -46,7 +46,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         LOOKS,
     ),
     Breakage(
-        "partial updates in log files are planned for the native executor",
+        "log compactions are planned for the native executor",
         f"{_ACTIONS}/who_executes.py",
         "        _refuse_log_files(state, plan)\n",
         "        pass\n",
@@ -60,10 +60,10 @@ BREAKAGES: tuple[Breakage, ...] = (
         LOOKS,
     ),
     Breakage(
-        "a slice with partial updates is parted",
+        "a slice with what is not merged is parted",
         f"{_ACTIONS}/closure.py",
-        "    if rule.mode not in _HAVE_RULES or any(s.not_merged for s in known):",
-        "    if rule.mode not in _HAVE_RULES:",
+        "    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial for s in known):",
+        "    if rule.mode not in _HAVE_RULES or any(s.partial for s in known):",
         LOOKS,
     ),
     Breakage(
@@ -104,8 +104,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what is not merged is forgotten with the first look",
         "hudi_assets/engine/model/log_summary.py",
-        "    return values if summary.not_merged is not None else values[:-1]\n",
-        "    return values[:-1]\n",
+        "    return values[:-1] if summary.not_merged is not None else values[:-2]\n",
+        "    return values[:-2]\n",
         LOOKS,
     ),
     Breakage(

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from hudi_assets.engine.model import MergeMode
 
 # Each mode has its rule below. One that is added takes whole slices until it has one, and so does a merge that is not
-# known: a partial update, for instance, may fill its columns from a base row that a merged delete has taken away.
+# known. And so do partial updates: a column is filled by what comes first, and a base row comes last.
 _HAVE_RULES: Final = frozenset(
     {
         MergeMode.EVENT_TIME_ORDERING,
@@ -47,6 +47,8 @@ class Summary(Protocol):
     def rollbacks(self) -> int: ...
     @property
     def not_merged(self) -> str | None: ...
+    @property
+    def partial(self) -> bool: ...
     @property
     def known(self) -> bool: ...
 
@@ -110,7 +112,7 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
     if any(s.rollbacks for s in known):
         return True
-    if rule.mode not in _HAVE_RULES or any(s.not_merged for s in known):
+    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial for s in known):
         return True
     taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):

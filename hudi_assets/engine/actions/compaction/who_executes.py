@@ -7,6 +7,7 @@ Apache Hudi executes it (`hudi_assets.executor=hudi`).
 from __future__ import annotations
 
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
+from hudi_assets.engine.actions.compaction.residue import keeps_tombstones
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Plan
@@ -39,10 +40,15 @@ def unless_refused(state: TableState, plan: Plan) -> Plan | NoPlan:
 
 
 def _refuse_log_files(state: TableState, plan: Plan) -> None:
-    """Nothing in hoodie.properties tells of partial updates and log compactions: their log files do."""
+    """Nothing in hoodie.properties tells of log compactions and partial updates: their log files do."""
     summaries = TableTimes(state).ranges
+    mode, leaves = state.config.merge_mode(state.storage.base), keeps_tombstones(state.config, state.layout)
     for op in plan.operations:
         for path in op.log_files:
-            problem = summaries[path].not_merged if path in summaries else None
+            if path not in summaries:
+                continue
+            problem = summaries[path].not_merged
+            if summaries[path].partial and (leaves or not mode.merges_partial_updates):
+                problem = problem or "The log file holds partial updates, which are not merged here in such a table."
             if problem is not None:
                 raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=LET_HUDI)

@@ -126,6 +126,8 @@ class StoredBlock:
 
     def reads_chosen(self, deciding: Sequence[str]) -> bool:
         """True where the deciding columns, and then some of the rows, are decoded without the rest."""
+        if is_partial(self.block):
+            return False
         return self.block.type is BlockType.AVRO_DATA and avro_codec.picks(_avro_schema(self.block), deciding)
 
 
@@ -205,13 +207,14 @@ def block_not_merged(block: LogBlock) -> str | None:
     """Why a block's records are not merged here, in a sentence; None where they are."""
     if not is_read(block):
         return f"Log blocks of type {block.type.name} are not merged here."
-    for key, words in (
-        (HeaderKey.IS_PARTIAL, "holds partial updates (as MERGE INTO writes them)"),
-        (HeaderKey.COMPACTED_BLOCK_TIMES, "was written by log compaction"),
-    ):
-        if block.header.get(key, "false").lower() != "false":
-            return f"A log block {words}, which is not merged here."
+    if block.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "false").lower() != "false":
+        return "A log block was written by log compaction, which is not merged here."
     return None
+
+
+def is_partial(block: LogBlock) -> bool:
+    """True for a data block whose rows have some of their columns alone, as MERGE INTO of Hudi 1.x writes them."""
+    return block.is_data and block.header.get(HeaderKey.IS_PARTIAL, "false").lower() != "false"
 
 
 def columns_not_merged(names: Sequence[str]) -> str | None:
@@ -256,7 +259,17 @@ def block_records(
             deletes = delete_codec.decode_deletes(block.content)
             return as_deletes(deletes, schema.field(ordering).type if ordering else None)
         rows = _needed_columns(block, schema.names, where, dictionaries)
-        return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)))
+        only = None
+        if is_partial(block):
+            only = frozenset(column_names(block))
+            _refuse_unordered(only, ordering)
+            schema = pa.schema([field.with_nullable(field.nullable or field.name not in only) for field in schema])
+        return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)), only)
+
+
+def _refuse_unordered(only: frozenset[str], ordering: str) -> None:
+    if ordering and ordering not in only:
+        raise CorruptTable(f"A partial update lacks the ordering field {ordering}, by which it would be merged.")
 
 
 @contextmanager

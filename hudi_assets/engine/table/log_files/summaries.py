@@ -24,6 +24,7 @@ from hudi_assets.engine.table.log_files.reader import (
     column_names,
     count_deleted,
     data_block_table,
+    is_partial,
     is_read,
 )
 
@@ -48,6 +49,7 @@ def _scan(
     found: list[tuple[LogBlock, BlockTimes]] = []
     rollbacks = 0
     last = ""
+    partial = False
     not_merged: str | None = None
     unread: str | None = None
     for block in log_headers(storage, path):
@@ -56,6 +58,7 @@ def _scan(
         if block.is_corrupt:
             continue
         not_merged = not_merged or block_not_merged(block)
+        partial = partial or is_partial(block)
         last = max(last, block.instant_time)
         if block.type is BlockType.COMMAND:
             rollbacks += 1
@@ -73,7 +76,7 @@ def _scan(
             except InvalidInput as error:  # a text that is no time: it could be any
                 return _unknown(f"{path}: {error.what}", last)
         found.append((block, times))
-    summary = _summary(path, found, rollbacks)
+    summary = _summary(path, found, rollbacks)._replace(partial=partial)
     if unread is not None:
         summary = summary._replace(reason=f"{path}: {unread}")
     if (not_merged := not_merged or unread) is not None:

@@ -1,0 +1,231 @@
+"""Partial updates: log records that hold some of a row's columns. Older records of the key fill the others. Pure.
+
+The rule is Hudi 1.2's (PartialUpdateBufferedRecordMerger, with the partialMerge of its Spark mergers). Which record of
+a key wins is decided as between whole rows. Beside that, log records are folded in log order:
+- what loses (by event time, the lesser ordering value) gives the columns that the other lacks;
+- nothing is filled across a delete: the record that wins against one is left as it is.
+What is lacking after the log records comes from the base row.
+
+So a filled column need not be the one of the next lower ordering value: a column that was filled stays.
+`docs/explanation/merge.md` has an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, flags_of, ranks_of
+from hudi_assets.engine.model import MergeMode
+
+_KEY = "_hoodie_record_key"
+_LACKING = -1
+Numbers = npt.NDArray[np.int64]
+Groups = tuple[tuple[str, ...], ...]
+"""Columns that records have together or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Partial updates that won: their places, ascending, and per group of columns where the values are from.
+
+    `sources` has a row per group: the places of log records, negative where no log record has the columns.
+    """
+
+    places: Places
+    sources: npt.NDArray[np.int64]
+
+    def slice(self, start: int, length: int) -> Filling:
+        return Filling(self.places[start : start + length], self.sources[:, start : start + length])
+
+
+def groups_of(columns: Sequence[str], only: Iterable[frozenset[str] | None]) -> Groups:
+    """The columns in groups, where records have `only` these (None: all of them)."""
+    kinds = [kind for kind in dict.fromkeys(only) if kind is not None]
+    groups: dict[tuple[bool, ...], list[str]] = {}
+    for name in columns:
+        groups.setdefault(tuple(name in kind for kind in kinds), []).append(name)
+    return tuple(map(tuple, groups.values()))
+
+
+def together(fillings: Sequence[Filling]) -> Filling:
+    """Several merges' fillings as one."""
+    places = np.concatenate([filling.places for filling in fillings])
+    sources = np.concatenate([filling.sources for filling in fillings], axis=1)
+    order = np.argsort(places)
+    return Filling(places[order], sources[:, order])
+
+
+def find_filling(heads: Sequence[Head], keys: pa.Array, places: Places, mode: MergeMode, groups: Groups) -> Filling:
+    """Where the columns of these winners, which are partial updates, are from. `keys`: theirs; `heads`: all records."""
+    records = _records(heads, keys, mode)
+    has = np.array([[head.only is None or group[0] in head.only for group in groups] for head in heads], np.bool_)
+    state = _State(len(keys), len(groups))
+    fold = _by_commit_time if mode is MergeMode.COMMIT_TIME_ORDERING else _by_event_time
+    for now in _in_turns(records.numbers):
+        fold(state, records, now, has[records.blocks[now]].T)
+    order = np.argsort(places)
+    return Filling(places[order], state.sources[:, order])
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The log records of some keys, in log order: their keys' numbers, and what decides about them."""
+
+    numbers: Numbers
+    places: Places
+    blocks: Numbers
+    ranks: Numbers
+    deleted: Flags
+    barrier: Flags
+    from_rows: Flags
+
+
+def _records(heads: Sequence[Head], keys: pa.Array, mode: MergeMode) -> _Records:
+    found = [pc.index_in(head.keys, value_set=keys) for head in heads]
+    masks = [flags_of(pc.is_valid(numbers)) for numbers in found]
+    some = [head.filter(mask) for head, mask in zip(heads, masks, strict=True)]
+    numbers = np.concatenate([of.drop_null().to_numpy().astype(np.int64) for of in found])
+    sizes = [len(head) for head in some]
+    compared = mode is not MergeMode.COMMIT_TIME_ORDERING
+    ranks = ranks_of(pa.chunked_array([head.ordering for head in some])) if compared else np.zeros_like(numbers)
+    return _Records(
+        numbers=numbers,
+        places=np.concatenate([head.places for head in some]),
+        blocks=np.repeat(np.arange(len(some)), sizes),
+        ranks=ranks,
+        deleted=np.concatenate([head.deleted for head in some]),
+        barrier=np.concatenate([head.barrier for head in some]),
+        from_rows=np.repeat([head.from_rows for head in some], sizes),
+    )
+
+
+def _in_turns(numbers: Numbers) -> Iterator[Numbers]:
+    """The first record of each key, then each second one, and so on."""
+    by_key = np.argsort(numbers, kind="stable")
+    sorted_ = numbers[by_key]
+    turns = np.arange(len(by_key)) - np.searchsorted(sorted_, sorted_)
+    by_turn = np.argsort(turns, kind="stable")
+    yield from np.split(by_key[by_turn], np.cumsum(np.bincount(turns))[:-1])
+
+
+@dataclass(slots=True)
+class _State:
+    """What the records so far make of each key."""
+
+    keys: int
+    groups: int
+    there: Flags = field(init=False)
+    ranks: Numbers = field(init=False)
+    deleted: Flags = field(init=False)
+    barrier: Flags = field(init=False)
+    from_rows: Flags = field(init=False)
+    sources: npt.NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.there, self.deleted, self.barrier, self.from_rows = np.zeros((4, self.keys), np.bool_)
+        self.ranks = np.zeros(self.keys, np.int64)
+        self.sources = np.full((self.groups, self.keys), _LACKING, np.int64)
+
+    def take(self, records: _Records, now: Numbers, has: Flags, wins: Flags, fills: Flags) -> None:
+        """Where a record `wins`, the key's record becomes it; where it `fills`, the other one gives what it lacks."""
+        keys, at = records.numbers[now], records.places[now]
+        mine, before = np.where(has, at, _LACKING), self.sources[:, keys]
+        filled = np.where(wins, np.where(has, at, before), np.where(before == _LACKING, mine, before))
+        self.sources[:, keys] = np.where(fills, filled, np.where(wins, mine, before))
+        won, of = keys[wins], now[wins]
+        self.there[won] = True
+        for mine_, theirs in (
+            (self.ranks, records.ranks),
+            (self.deleted, records.deleted),
+            (self.barrier, records.barrier),
+            (self.from_rows, records.from_rows),
+        ):
+            mine_[won] = theirs[of]
+
+
+def _by_event_time(state: _State, records: _Records, now: Numbers, has: Flags) -> None:
+    keys = records.numbers[now]
+    there, barrier = state.there[keys], state.barrier[keys]
+    passed_over = there & barrier & ~records.from_rows[now]  # a delete block's delete
+    ends = barrier | records.barrier[now]
+    loses = passed_over | (there & ~ends & (state.ranks[keys] > records.ranks[now]))
+    fills = there & ~ends & ~state.deleted[keys] & ~records.deleted[now]
+    state.take(records, now, has, ~loses, fills)
+
+
+def _by_commit_time(state: _State, records: _Records, now: Numbers, has: Flags) -> None:
+    keys = records.numbers[now]
+    # Hudi fills from a row that says it is deleted, and fails at a delete block's delete.
+    fills = state.there[keys] & state.from_rows[keys] & ~records.deleted[now]
+    state.take(records, now, has, np.ones(len(now), np.bool_), fills)
+
+
+def filled_rows(
+    filling: Filling,
+    groups: Groups,
+    schema: pa.Schema,
+    rows_of: Callable[[int], pa.Table],
+    base: Callable[[], Iterable[pa.Table]],
+) -> pa.Table:
+    """The rows of a filling, in the columns of the schema.
+
+    `rows_of`: a log block's rows, by its number. `base`: the base file's rows, part by part. What no record has is
+    null: an update of a row that is nowhere.
+    """
+    pieces: list[list[tuple[Numbers, pa.Table]]] = [[] for _ in groups]
+    for number in np.unique(filling.sources // BLOCK):
+        if number < 0:
+            continue
+        rows = rows_of(int(number))
+        for group, sources, found in zip(groups, filling.sources, pieces, strict=True):
+            at = np.flatnonzero(sources // BLOCK == number)
+            if len(at):
+                found.append((at, rows.select(group).take(pa.array(sources[at] % BLOCK))))
+    if (filling.sources < 0).any():
+        _from_base(filling, groups, pieces, base)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for group, found in zip(groups, pieces, strict=True):
+        columns.update(_in_order(group, found, len(filling.places), schema))
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _from_base(
+    filling: Filling,
+    groups: Groups,
+    pieces: list[list[tuple[Numbers, pa.Table]]],
+    base: Callable[[], Iterable[pa.Table]],
+) -> None:
+    keyed = next(number for number, group in enumerate(groups) if _KEY in group)
+    order = np.argsort(np.concatenate([at for at, _ in pieces[keyed]]))
+    keys = pa.concat_tables([rows.select([_KEY]) for _, rows in pieces[keyed]]).column(_KEY).take(pa.array(order))
+    lacking = np.flatnonzero((filling.sources < 0).any(axis=0))
+    wanted = keys.take(pa.array(lacking)).combine_chunks()
+    for rows in base():
+        numbers = pc.index_in(rows.column(_KEY), value_set=wanted)
+        there = np.flatnonzero(flags_of(pc.is_valid(numbers)))
+        if not len(there):
+            continue
+        at = lacking[numbers.drop_null().to_numpy()]
+        for group, sources, found in zip(groups, filling.sources, pieces, strict=True):
+            needed = sources[at] < 0
+            if needed.any():
+                found.append((at[needed], rows.select(group).take(pa.array(there[needed]))))
+
+
+def _in_order(
+    group: Sequence[str], found: Sequence[tuple[Numbers, pa.Table]], size: int, schema: pa.Schema
+) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    at = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
+    lacking = np.setdiff1d(np.arange(size), at)
+    order = pa.array(np.argsort(np.concatenate([at, lacking])))
+    for name in group:
+        kind = schema.field(name).type
+        chunks = [chunk for _, rows in found for chunk in rows.column(name).cast(kind).chunks]
+        column = pa.chunked_array([*chunks, pa.nulls(len(lacking), kind)], kind)
+        yield name, column.take(order)

@@ -1,0 +1,112 @@
+"""Breakages of the merge of partial updates."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_PARTIAL = "hudi_assets/engine/merging/partial.py"
+_PASSES = "hudi_assets/engine/merging/passes.py"
+_READER = "hudi_assets/engine/table/log_files/reader.py"
+LOOP = ("tests/property/test_partial_updates.py",)
+UNIT = ("tests/unit/test_any_table.py",)
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "what loses gives no columns",
+        _PARTIAL,
+        "np.where(before == _LACKING, mine, before))\n",
+        "before)\n",
+        LOOP,
+    ),
+    Breakage(
+        "a column that was filled is filled again",
+        _PARTIAL,
+        "np.where(before == _LACKING, mine, before))\n",
+        "np.where(has, at, before))\n",
+        LOOP,
+    ),
+    Breakage(
+        "a row is filled from a deleted one",
+        _PARTIAL,
+        "    fills = there & ~ends & ~state.deleted[keys] & ~records.deleted[now]\n",
+        "    fills = there & ~ends\n",
+        LOOP,
+    ),
+    Breakage(
+        "a row is filled across a delete in commit order",
+        _PARTIAL,
+        "    fills = there & ~ends & ~state",
+        "    fills = there & ~state",
+        LOOP,
+    ),
+    Breakage(
+        "in commit order a row is filled from a delete block's delete",
+        _PARTIAL,
+        "    fills = state.there[keys] & state.from_rows[keys] & ~records.deleted[now]\n",
+        "    fills = state.there[keys] & ~records.deleted[now]\n",
+        LOOP,
+    ),
+    Breakage(
+        "partial updates are not filled from base rows",
+        _PARTIAL,
+        "    if (filling.sources < 0).any():\n",
+        "    if False:\n",
+        LOOP,
+    ),
+    Breakage(
+        "partial updates of another part of the keys are lost",
+        _PASSES,
+        "            yield from self._filled(together(self._fillings))\n",
+        "            yield from self._filled(self._fillings[0])\n",
+        LOOP,
+    ),
+    Breakage(
+        "partial updates are merged by the rules of Hudi 0.x",
+        "hudi_assets/engine/model/merge_mode.py",
+        "        return self in (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING)\n",
+        "        return True\n",
+        (*LOOP, *UNIT),
+    ),
+    Breakage(
+        "a partial update is a row with nulls",
+        _READER,
+        "        if is_partial(block):\n            only =",
+        "        if False:\n            only =",
+        UNIT,
+    ),
+    Breakage(
+        "a partial update without its ordering value loses quietly",
+        _READER,
+        "            _refuse_unordered(only, ordering)\n",
+        "",
+        UNIT,
+    ),
+    Breakage(
+        "a range of commits shows partial updates with nulls",
+        "hudi_assets/engine/queries/in_range.py",
+        "    if any(is_partial(stored.block) for stored in blocks):\n        return None\n",
+        "",
+        UNIT,
+    ),
+    Breakage(
+        "a slice with partial updates is parted",
+        "hudi_assets/engine/actions/compaction/closure.py",
+        "    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial for s in known):",
+        "    if rule.mode not in _HAVE_RULES or any(s.not_merged for s in known):",
+        UNIT,
+    ),
+    Breakage(
+        "partial updates are forgotten with the first look",
+        "hudi_assets/engine/model/log_summary.py",
+        "    if summary.partial:\n        return values\n",
+        "",
+        UNIT,
+    ),
+    Breakage(
+        "partial updates are planned where their merge is not known",
+        "hudi_assets/engine/actions/compaction/who_executes.py",
+        "            if summaries[path].partial and (leaves or not mode.merges_partial_updates):\n",
+        "            if False:\n",
+        UNIT,
+    ),
+)
