@@ -41,7 +41,6 @@ STATED = {
     "hudi_assets.query.grace": "0s",
 }
 COLUMNS = {"a": "string", "b": "bigint", "c": "array<bigint>", "d": "decimal(12,2)", "e": "date"}
-KNOWN = "ArrayIndexOutOfBoundsException"  # 1.2.0 itself, as it compacts its metadata table for the first time
 
 
 class Life:
@@ -61,10 +60,13 @@ class Life:
         self.done.append(statement)
         try:
             self.hudi.ask("sql", statement=statement)
-        except HudiError as error:
-            if KNOWN not in str(error):
-                raise
-            self.hudi.ask("sql", statement=statement)
+        except HudiError:
+            # 1.2.0 fails the first time that it compacts its metadata table. Its next write passes.
+            self.counted["failed once"] += 1
+            try:
+                self.hudi.ask("sql", statement=statement)
+            except HudiError as error:
+                raise AssertionError("\n".join([*self.done, str(error)])) from error
 
     def create(self) -> None:
         more = ", orderingFields='ts'" if self.ordered else ""
@@ -81,7 +83,9 @@ class Life:
         # One of four is late, or ties.
         ts = self.random.randint(0, self.now) if self.random.random() < 0.25 else self.now
         mark = len(self.done)
-        values = f"'{mark}', {mark}L, array({mark}L, {ts}L), cast({mark}.25 as decimal(12,2)), date'2024-01-01' + {mark}"
+        values = (
+            f"'{mark}', {mark}L, array({mark}L, {ts}L), cast({mark}.25 as decimal(12,2)), date'2024-01-01' + {mark}"
+        )
         return f"('k{number}', '{'xy'[number % 2]}', {ts}L, {values})"
 
     def some(self) -> list[int]:
@@ -184,14 +188,16 @@ class Life:
         return sum(any(map(is_partial, log_headers(storage, path))) for path in files)
 
     def ranges(self) -> None:
-        """Of a range we show what the table held at its end, of the rows that commits in it wrote."""
-        instants = self.instants()
-        begin, end = sorted(self.random.sample(range(len(instants)), 2))
+        """Of a range of completion times we show the rows of its commits that the table held at its end."""
         table = self.open()
-        held = by_key(table.time_travel(self.session, instants[end]).toArrow())
-        of_range = {k: r for k, r in held.items() if instants[begin] < r["_hoodie_commit_time"] <= instants[end]}
-        found = by_key(table.incremental(self.session, instants[begin], instants[end]).toArrow())
-        self.same(of_range, found, f"the range from {instants[begin]} to {instants[end]}")
+        commits = table.state().timeline.completed(Action.DELTA_COMMIT)
+        first, last = sorted(self.random.sample(range(len(commits)), 2))
+        inside = {commit.timestamp for commit in commits[first + 1 : last + 1]}
+        held = by_key(table.time_travel(self.session, commits[last].timestamp).toArrow())
+        of_range = {key: row for key, row in held.items() if row["_hoodie_commit_time"] in inside}
+        begin, end = commits[first].completion or "", commits[last].completion
+        found = by_key(table.incremental(self.session, begin, end).toArrow())
+        self.same(of_range, found, f"the range from {begin} to {end}")
 
     def same(self, left: Rows, right: Rows, what: str) -> None:
         unlike = differences(left, right)

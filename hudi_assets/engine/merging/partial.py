@@ -155,7 +155,7 @@ def _by_event_time(state: _State, records: _Records, now: Numbers, has: Flags) -
     passed_over = there & barrier & ~records.from_rows[now]  # a delete block's delete
     ends = barrier | records.barrier[now]
     loses = passed_over | (there & ~ends & (state.ranks[keys] > records.ranks[now]))
-    fills = there & ~ends & ~state.deleted[keys] & ~records.deleted[now]
+    fills = there & ~state.deleted[keys] & ~records.deleted[now]
     state.take(records, now, has, ~loses, fills)
 
 

@@ -28,15 +28,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a row is filled from a deleted one",
         _PARTIAL,
-        "    fills = there & ~ends & ~state.deleted[keys] & ~records.deleted[now]\n",
-        "    fills = there & ~ends\n",
-        LOOP,
-    ),
-    Breakage(
-        "a row is filled across a delete in commit order",
-        _PARTIAL,
-        "    fills = there & ~ends & ~state",
-        "    fills = there & ~state",
+        "    fills = there & ~state.deleted[keys] & ~records.deleted[now]\n",
+        "    fills = there\n",
         LOOP,
     ),
     Breakage(

@@ -10,6 +10,7 @@ from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.files.hidden import hidden_files
 from hudi_assets.engine.table.files.needed import Inventory, SliceKey
+from hudi_assets.engine.table.layout.names import slice_of_changes
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.clean_metadata import (
     CleanMetadata,
@@ -87,7 +88,10 @@ def _opening(groups: Mapping[GroupKey, tuple[FileSlice, ...]]) -> Iterator[str]:
 
 
 def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:
-    """Base files beside the one that a slice's commit names: of task attempts that did not count; links to nothing."""
+    """What goes with a slice and is no file of it.
+
+    Base files of task attempts that did not count, beside the one that the commit names; links to nothing; change data.
+    """
     named = {
         slice_.base_file.path
         for slices in state.view_with_replaced.groups.values()
@@ -105,6 +109,11 @@ def _strays(state: TableState) -> dict[SliceKey, tuple[str, ...]]:
         if log is not None:
             slot = ((log.partition, log.file_id), state.slice_instant(log))
             found[slot] = (*found.get(slot, ()), log.path)
+    for partition, listed in state.listing.items():
+        for file in listed:
+            if (beside := slice_of_changes(file.name)) is not None:
+                slot = ((partition, beside[0]), beside[1])
+                found[slot] = (*found.get(slot, ()), file.path)
     return found
 
 

@@ -17,7 +17,7 @@ from hudi_assets.engine.storage import FileInfo
 _BASE = re.compile(r"(?P<file_id>[^_.][^_]*)_(?P<token>[^_]+)_(?P<instant>\d{14,17})\.parquet", re.ASCII)
 _LOG = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.(?P<version>\d+)(?:_(?P<token>[^.]+))?", re.ASCII)
 # What these say of rows is in log and base files too.
-_CHANGES = re.compile(r"\.[^_]+_\d{14,17}\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII)
+_CHANGES = re.compile(r"\.(?P<file_id>[^_]+)_(?P<instant>\d{14,17})\.log\.\d+(?:_[^.]+)?\.cdc", re.ASCII)
 # Data files of kinds that are not read: passed over, their rows would be missing.
 _OTHER_FILES = {
     "ORC base files": re.compile(r"[^_.][^_]*_[^_]+_\d{14,17}\.orc", re.ASCII),
@@ -47,6 +47,12 @@ def log_version(path: str) -> int:
 def holds_changes(name: str) -> bool:
     """True for a file of change data beside a slice's files (`hoodie.table.cdc.enabled`)."""
     return _CHANGES.fullmatch(name) is not None
+
+
+def slice_of_changes(name: str) -> tuple[str, str] | None:
+    """The file group and the base instant that a file of change data stands beside; None for other files."""
+    match = _CHANGES.fullmatch(name)
+    return (match["file_id"], match["instant"]) if match else None
 
 
 class FileNames:
