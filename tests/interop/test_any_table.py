@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from hudi_assets.engine import HudiTable, NoPlan, Plan, UnsupportedTable
 from hudi_assets.engine.actions.compaction.hudi_executor import hudi_options as execution_options
 from hudi_assets.engine.model import Action
+from hudi_assets.engine.transaction.clean import CleanResult
 from scripts.hudi_client import Hudi, bundle
 from tests.interop.tables import MINUTE, START
 from tests.interop.test_hudi_executor import compact
@@ -64,13 +66,13 @@ class Cell:
     cheap: bool = False
 
     def write(self, hudi: Hudi, path: Path) -> None:
-        options = self._options()
+        options = self.all_options()
         for mark, (numbers, minute, kind) in enumerate(BATCHES):
             deletes = kind == "D" and self.more is None
             given = {"hoodie.datasource.write.operation": "delete"} if deletes else {}
-            hudi.write(path, self._rows(numbers, minute, mark, kind), {**options, **given})
+            hudi.write(path, self.rows(numbers, minute, mark, kind), {**options, **given})
 
-    def _options(self) -> dict[str, str]:
+    def all_options(self) -> dict[str, str]:
         return {
             "hoodie.table.name": "t",
             "hoodie.datasource.write.table.type": "MERGE_ON_READ",
@@ -86,7 +88,7 @@ class Cell:
             **self.options,
         }
 
-    def _rows(self, numbers: Iterable[int], minute: int, mark: int, kind: str) -> pa.Table:
+    def rows(self, numbers: Iterable[int], minute: int, mark: int, kind: str) -> pa.Table:
         # An update of some columns: the other is null, its default.
         some = {"a": mark % 2 == 1, "b": mark == 2} if kind == "U" else {"a": True, "b": True}
         rows = [
@@ -155,8 +157,6 @@ CELLS = (
         {PAYLOAD: _MODEL + "debezium.PostgresDebeziumAvroPayload", ORDERING: "_event_lsn"},
         more=postgres,
     ),
-    Cell("change data, v9", "keeps change data", {"hoodie.table.cdc.enabled": "true"}, remains=91, cheap=True),
-    Cell("change data, v6", "keeps change data", {"hoodie.table.cdc.enabled": "true", VERSION: "6"}),
     Cell("two ordering fields, v9", "several ordering fields", {ORDERING: "ts,seq"}, more=numbered, remains=DELETE),
 )
 
@@ -297,11 +297,11 @@ def in_sql(hudi: Hudi, path: Path, change: str, key: str) -> None:
 
 @pytest.mark.slow
 def test_merge_into_with_some_columns(hudi_1_2: Hudi, path: Path) -> None:
-    """Its log blocks are partial updates, which nothing in hoodie.properties tells."""
-    cell = Cell("merge into", "partial updates")
+    """Its log blocks are partial updates. Natively they are compacted in `test_random_sql`."""
+    cell = Cell("merge into", "")
     in_sql(hudi_1_2, path, MERGE, ", primaryKey='id', orderingFields='ts'")
-    assert HudiTable.open(str(path)).config.merging.not_merged is None
-    is_looked_at(path, cell.words)
+    table = HudiTable.open(str(path), settings=STATED)
+    assert table.freshness().freshness == START + LATE * MINUTE - 1
     # 1.2.0 itself fails to read a range of partial updates alone: "Cannot grow BufferHolder".
     answers = Answers.of(hudi_1_2, path, inner=False)
     before = answers.ask()
@@ -326,3 +326,62 @@ def test_generated_keys_are_merged_here(hudi_1_2: Hudi, path: Path, session: Loc
     assert answers.ask() == before
     assert plain(table.snapshot(session).toArrow()) == before[0]
     promise_holds(Cell("generated keys", "", remains=91), hudi_1_2, path)
+
+
+# -- change data
+
+
+CHANGES = (
+    pytest.param("1.2.0", "9", "SIMPLE", id="1.2.0, v9, simple"),
+    pytest.param("1.2.0", "9", "BUCKET", id="1.2.0, v9, bucket", marks=pytest.mark.slow),
+    pytest.param("0.15.0", "6", "SIMPLE", id="0.15.0, v6, simple", marks=pytest.mark.slow),
+    pytest.param("0.15.0", "6", "BUCKET", id="0.15.0, v6, bucket", marks=pytest.mark.slow),
+)
+
+
+@pytest.mark.parametrize(("release", "version", "index"), CHANGES)
+def test_change_data(
+    release: str, version: str, index: str, path: Path, session: LocalSession, request: pytest.FixtureRequest
+) -> None:
+    """Natively compacted, in part and whole, and cleaned: Hudi's queries and its feed of changes stay."""
+    hudi = request.getfixturevalue("hudi_1_2" if release == "1.2.0" else "hudi_0_15")
+    given = {"hoodie.table.cdc.enabled": "true", VERSION: version, "hoodie.index.type": index}
+    cell = Cell("change data", "", given, release=release)
+    cell.write(hudi, path)
+    answers, feeds = Answers.of(hudi, path, inner=False), feeds_of(hudi, path)
+    before, changes = answers.ask(), [feed() for feed in feeds]
+    assert all(changes)
+    for threshold in (THRESHOLD, None):
+        table = HudiTable.open(str(path), settings=STATED)
+        assert plain(table.snapshot(session).toArrow()) == before[0]
+        plan = table.plan_compaction(threshold=threshold)
+        assert isinstance(plan, Plan)
+        table.execute_compaction(session, plan.instant)
+        assert table.validate() == ()
+        assert answers.ask() == before
+        assert [feed() for feed in feeds] == changes
+    # New keys go into small base files, where the index finds keys in base files: Hudi writes their changes beside.
+    hudi.write(path, cell.rows(range(8, 12), 95, 7, "I"), cell.all_options())
+    cleaned = HudiTable.open(str(path), settings=STATED).clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+    assert isinstance(cleaned, CleanResult)
+    assert HudiTable.open(str(path), settings=STATED).validate() == ()
+    snapshot = plain(HudiTable.open(str(path)).snapshot(session).toArrow())
+    assert snapshot == plain(hudi.read(path))
+    slices = {base.path.rsplit("_", 1)[1].split(".")[0] for base in HudiTable.open(str(path)).state().view.base_files}
+    assert {file.name.split("_")[1].split(".")[0] for file in path.rglob("*.cdc")} <= slices
+    hudi.write(path, cell.rows([1, 2], 120, 8, "U"), cell.all_options())
+    last = hudi.timeline(path)[-2][0] if version == "6" else answers.instants[-1]
+    assert feed_since(hudi, path, last)
+
+
+def feeds_of(hudi: Hudi, path: Path) -> list[Callable[[], list[str]]]:
+    """Hudi's feed of changes since each of the table's commits but the last."""
+    table = HudiTable.open(str(path))
+    commits = table.state().timeline.completed(Action.DELTA_COMMIT)
+    begins = ["000", *((commit.completion or commit.timestamp) for commit in commits[:-1])]
+    return [partial(feed_since, hudi, path, begin) for begin in begins]
+
+
+def feed_since(hudi: Hudi, path: Path, begin: str) -> list[str]:
+    options = {"hoodie.datasource.query.incremental.format": "cdc"}
+    return sorted(map(str, hudi.read(path, "incremental", begin=begin, end=None, options=options).to_pylist()))

@@ -13,8 +13,9 @@ import pytest
 from hudi_assets.engine import CorruptTable, HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
-from hudi_assets.engine.model import MergeMode
+from hudi_assets.engine.model import Action, MergeMode
 from hudi_assets.engine.model.log_summary import LogSummary, Since, Undated, from_json, to_json
+from hudi_assets.engine.transaction.clean import CleanResult
 from tests.tables.local_session import Frame, LocalSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("n", pa.int64())])
@@ -36,11 +37,9 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
         {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"},
         "told by a column of the payload's own",
     ),
-    "change data of version 6": (6, {"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
     "partial updates": (9, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
     "custom mode": (9, {"hoodie.record.merge.mode": "CUSTOM"}, "merge mode is CUSTOM"),
     "properties of the merger": (9, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
-    "change data": (9, {"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
     "several ordering fields": (9, {"hoodie.table.ordering.fields": "ts,n"}, "several ordering fields"),
     "no ordering field": (9, {"hoodie.table.ordering.fields": None}, "needs one"),
     "an ordering field that is no column": (
@@ -206,13 +205,11 @@ def test_files_of_another_kind_are_looked_at_alone(name: str, session: LocalSess
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
-        ("change data", True),
         ("several ordering fields", True),
         ("partial updates", False),
         ("custom mode", False),
         ("properties of the merger", False),  # with event-time ordering: a row may be a delete
         # Hudi's execution carries nothing over.
-        ("change data of version 6", False),
         ("custom payload", False),
     ],
 )
@@ -227,6 +224,34 @@ def test_a_plan_parts_slices_where_the_order_of_records_is_known(
     assert not any(op.carried_over for op in plan.operations)
 
 
+def test_files_of_change_data_are_cleaned_with_their_slice(session: LocalSession, tmp_path: Path) -> None:
+    """Hudi's writers and compactions leave them beside the base file that they write."""
+    table = made(session, tmp_path / "t", 9)
+    stating(table, {"hoodie.table.cdc.enabled": "true"})
+    old, new = [beside(base.path) for base in table.state().view.base_files], []
+    for path in old:
+        Path(table.path, path).write_bytes(b"changes")
+    plan = opened(table).plan_compaction()
+    assert isinstance(plan, Plan)
+    opened(table).execute_compaction(session, plan.instant)
+    for base in opened(table).state().view.base_files:
+        new.append(beside(base.path))
+        Path(table.path, new[-1]).write_bytes(b"changes")
+    assert opened(table).validate() == ()
+    cleaned = opened(table).clean(policy="KEEP_LATEST_FILE_VERSIONS", retained=1)
+    assert isinstance(cleaned, CleanResult)
+    assert set(old) <= set(cleaned.deleted)
+    assert [Path(table.path, path).exists() for path in (*old, *new)] == [False, False, True, True]
+    assert opened(table).validate() == ()
+
+
+def beside(base_file: str) -> str:
+    """The name of a file of change data beside a base file."""
+    folder, _, name = base_file.rpartition("/")
+    file_id, _, instant = name.removesuffix(".parquet").split("_")
+    return f"{folder}/.{file_id}_{instant}.log.1_0-1-2.cdc"
+
+
 def test_hudi_is_not_given_plans_of_version_6_that_we_merge(session: LocalSession, tmp_path: Path) -> None:
     """Such a plan may carry log files over, which Hudi's commit does not list."""
     table = made(session, tmp_path / "t", 6)
@@ -234,14 +259,24 @@ def test_hudi_is_not_given_plans_of_version_6_that_we_merge(session: LocalSessio
         opened(table, **HUDI).plan_compaction()
 
 
-def test_generated_keys_are_merged_and_not_written(session: LocalSession, tmp_path: Path) -> None:
-    table = made(session, tmp_path / "t", 9)
+NOT_WRITTEN: Mapping[str, tuple[Mapping[str, str | None], str]] = {
+    "generated keys": ({"hoodie.table.recordkey.fields": None}, "names no record key"),
+    "change data": ({"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("name", NOT_WRITTEN)
+def test_merged_and_not_written(name: str, version: int, session: LocalSession, tmp_path: Path) -> None:
+    stated, words = NOT_WRITTEN[name]
+    table = made(session, tmp_path / "t", version)
     before = table.snapshot(session).toArrow().sort_by("id")
-    stating(table, {"hoodie.table.recordkey.fields": None})
+    stating(table, stated)
     table = opened(made_at(tmp_path))
     every_look(table)
-    with pytest.raises(UnsupportedTable, match="names no record key"):
-        table.upsert(session, rows(session, 6))
+    for write in (table.upsert, table.delete, table.bulk_insert):
+        with pytest.raises(UnsupportedTable, match=words):
+            write(session, rows(session, 6))
     plan = table.plan_compaction()
     assert isinstance(plan, Plan)
     table.execute_compaction(session, plan.instant)
@@ -255,8 +290,12 @@ def other_writers_block(
     columns: list[str] | None = None,
     folder: str = "p=a",
     changed: Mapping[str, int] | None = None,
+    alone: bool = False,
 ) -> Path:
-    """A block of another writer behind the newest log file's: its header says nothing of event times."""
+    """A block of another writer behind the newest log file's: its header says nothing of event times.
+
+    `alone`: what was there is of no commit.
+    """
     log = max(Path(table.path, folder).glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
     block = read_blocks(log.read_bytes())[0]
     content = bytes(block.content)
@@ -267,7 +306,11 @@ def other_writers_block(
             kept = kept.set_column(at, kept.schema.field(at), pa.array([value] * len(kept), kept.schema.field(at).type))
         content = parquet_bytes(kept)
     written = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(content)), **header}
-    log.write_bytes(log.read_bytes() + encode_block(block.type, written, content))
+    before = log.read_bytes()
+    if alone:
+        other = {**block.header, HeaderKey.INSTANT_TIME: "20990101000000000"}
+        before = encode_block(block.type, other, bytes(block.content))
+    log.write_bytes(before + encode_block(block.type, written, content))
     return log
 
 
@@ -333,12 +376,14 @@ def test_a_slice_with_other_blocks_is_taken_whole(key: HeaderKey, session: Local
 
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 def test_partial_updates_are_merged(mode: str, session: LocalSession, tmp_path: Path) -> None:
-    """Of a row (5 hours, n=0) the key and ordering value are updated, and n stays."""
+    """The newest log file updates key and ordering value, and the other columns stay."""
     table = made(session, tmp_path / "t", 9)
     stating(table, {"hoodie.record.merge.mode": mode, "hoodie.record.merge.strategy.id": None})
-    log = other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "ts"], changed={"ts": 9})
-    expected = {"id": "a", "ts": 9 if mode == "COMMIT_TIME_ORDERING" else 5 * HOUR, "p": "a", "n": 0}
-    instant = read_blocks(log.read_bytes())[0].instant_time
+    columns = ["_hoodie_commit_time", "_hoodie_record_key", "ts"]
+    log = other_writers_block(table, PARTIAL, columns, changed={"ts": 9 * HOUR}, alone=True)
+    expected = {"id": "a", "ts": 9 * HOUR, "p": "a", "n": 0}
+    instant = read_blocks(log.read_bytes())[-1].instant_time
+    before = table.state().timeline.completed(Action.DELTA_COMMIT)[-2].completion or ""
 
     def shown(rows: Frame) -> list[dict[str, object]]:
         found = rows.toArrow().select(SCHEMA.names).to_pylist()
@@ -350,13 +395,14 @@ def test_partial_updates_are_merged(mode: str, session: LocalSession, tmp_path: 
             shown(table.snapshot(session, columns=["id", "ts", "p", "n"])),
             shown(table.time_travel(session, instant)),
             shown(table.incremental(session, "000")),
+            shown(table.incremental(session, before)),  # the rows that fill it lie before this range
         ]
 
-    assert answers(opened(table)) == [[expected]] * 4
+    assert answers(opened(table)) == [[expected]] * 5
     plan = opened(table).plan_compaction()
     assert isinstance(plan, Plan)
     opened(table).execute_compaction(session, plan.instant)
-    assert answers(opened(table)) == [[expected]] * 4
+    assert answers(opened(table)) == [[expected]] * 5
     assert shown(opened(table).read_optimized(session)) == [expected]
 
 

@@ -20,8 +20,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "our writer writes tables whose rules it does not know",
         "hudi_assets/engine/actions/writing/delta_commit.py",
-        "        config.refuse_merge(where)\n        if not config.record_key:",
-        "        if not config.record_key:",
+        "        config.refuse_merge(where)\n        if config.keeps_changes:",
+        "        if config.keeps_changes:",
         LOOKS,
     ),
     Breakage(
@@ -90,7 +90,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "deletes that a marker tells are taken for no deletes",
         f"{_TABLE}/settings/merging.py",
-        "    if other is not None and not other.keeps_order:\n        return None, ordering, other\n",
+        "    if other is not None:\n        return None, ordering, other\n",
         "",
         STATED,
     ),
@@ -127,6 +127,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         "hudi_assets/engine/hudi_table/reports.py",
         "        self.config.refuse_other_files(self.path)\n        state = self._readable()\n",
         "        state = self._readable()\n",
+        LOOKS,
+    ),
+    Breakage(
+        "files of change data outlive their slice",
+        "hudi_assets/engine/table/files/cleaned.py",
+        "            if (beside := slice_of_changes(file.name)) is not None:\n",
+        "            if (beside := None) is not None:\n",
+        LOOKS,
+    ),
+    Breakage(
+        "our writer writes a table with change data",
+        "hudi_assets/engine/actions/writing/delta_commit.py",
+        "        if config.keeps_changes:\n",
+        "        if False:\n",
         LOOKS,
     ),
 )

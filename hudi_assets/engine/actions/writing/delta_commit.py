@@ -112,6 +112,12 @@ class Writer:
     def _refuse_other_tables(self) -> None:
         config, where = self.table.config, self.table.path
         config.refuse_merge(where)
+        if config.keeps_changes:
+            raise UnsupportedTable(
+                "The table keeps change data (hoodie.table.cdc.enabled=true), which our writer does not write.",
+                where=where,
+                hint="Let Hudi's writers go on writing it; compacting, cleaning and reading it here is supported.",
+            )
         if not config.record_key:
             raise UnsupportedTable(
                 "The table names no record key: Hudi's writers make one for each row.",

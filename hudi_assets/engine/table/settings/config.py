@@ -47,6 +47,7 @@ _BACKUP: Final = ".hoodie/hoodie.properties.backup"
 
 EVENT_TIME_FIELD: Final = "hoodie.payload.event.time.field"
 DATA_LATENCY: Final = "hudi_assets.data.latency"
+CDC: Final = "hoodie.table.cdc.enabled"
 LATENCY_QUANTILE: Final = "hudi_assets.data.latency.quantile"
 AUTO: Final = "auto"
 NAME_A_COLUMN: Final = f"name it by --event-time-field, event_time_field in the component's YAML, or {EVENT_TIME_FIELD}"
@@ -182,6 +183,11 @@ class TableConfig:
             raise UnsupportedTable(problem.what, where=where, hint=problem.hint)
 
     @property
+    def keeps_changes(self) -> bool:
+        """True where Hudi's writers keep change data. A compaction changes none: Hudi tells it from log files."""
+        return is_true(self.properties, CDC)
+
+    @property
     def ordered_by_event_time(self) -> bool:
         """True where the ordering field is the event-time field."""
         return self.event_time_field is not None and self.ordering_field == self.event_time_field
@@ -216,7 +222,7 @@ def new_table_properties(
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.create.schema": avro_schema,
         _TIMEZONE: UTC,
-        "hoodie.table.cdc.enabled": "false",
+        CDC: "false",
         "hoodie.populate.meta.fields": "true",
         "hoodie.partition.metafile.use.base.format": "false",
         **new_merge_properties(merge_mode, ordering_field, layout),

@@ -111,11 +111,11 @@ def _mode_and_ordering(
         hudi_can = not isinstance(unknown, _ContradictionError)
         problem = NotMerged(unknown.what, unknown.hint, hudi_can=hudi_can)
         return None, fields[0] if len(fields) == 1 else "", other or problem
-    if other is not None and not other.keeps_order:
+    if other is not None:
         return None, ordering, other
     if len(fields := _ordering_fields(properties)) > 1 and mode is not MergeMode.COMMIT_TIME_ORDERING:
-        other = other or NotMerged(f"The table has several ordering fields ({', '.join(fields)}).")
-    return mode, ordering, other
+        return mode, ordering, NotMerged(f"The table has several ordering fields ({', '.join(fields)}).")
+    return mode, ordering, None
 
 
 def evident_rules(properties: Mapping[str, str], layout: Layout) -> dict[str, str]:

@@ -13,14 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hudi_assets.engine.model.settings import is_true
-
 LET_HUDI: Final = (
     "It can be looked at and planned here, and compacted by Apache Hudi: state hudi_assets.executor=hudi and give its "
     "Spark bundle (--hudi-bundle, HUDI_BUNDLE)."
 )
 LOOK_ALONE: Final = "It can be looked at here. Let the engine that wrote it compact it."
-CDC: Final = "hoodie.table.cdc.enabled"
 META_FIELDS: Final = "hoodie.populate.meta.fields"
 
 # Each of these makes a file of the table something else than a plan and a merge of ours take it for.
@@ -46,14 +43,12 @@ _MERGER: Final = "hoodie.record.merge.property."
 class NotMerged:
     """Why this project does not merge a table's log records: a sentence, and what to do.
 
-    `hudi_can`: Hudi's execution of our plans is left to do it. `keeps_order`: the merge mode's order of records holds
-    all the same, and deletes are known, so that a plan may part slices by its rule. Else a plan takes whole slices.
+    `hudi_can`: Hudi's execution of our plans is left to do it.
     """
 
     what: str
     advice: str | None = None
     hudi_can: bool = True
-    keeps_order: bool = False
 
     @property
     def hint(self) -> str:
@@ -83,7 +78,4 @@ def rules_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
     merger = [key for key in properties if key.startswith(_MERGER)]
     if merger:
         return NotMerged(f"The record merger has properties of its own ({', '.join(sorted(merger))}).")
-    if is_true(properties, CDC):
-        # The rows are merged as in any other table; a compaction writes their changes too, and ours would not.
-        return NotMerged(f"The table keeps change data ({CDC}=true).", keeps_order=True)
     return None
