@@ -32,6 +32,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(3600)]
 SEED = int(os.environ.get("INTEROP_SEED", "1"))
 STATEMENTS = int(os.environ.get("INTEROP_STATEMENTS", "16"))
 KEYS = 24
+# Keys that are deleted without an ordering field. They do not come back: a row after a delete makes 1.2.0 fail to read
+# a slice with partial updates then (NullPointerException).
+DELETED = range(20, KEYS)
 # With a limit for small files 1.2.0 itself fails to merge a partial update into a base file without log files
 # (FileGroupReaderBasedMergeHandle: ClassCastException), whoever made that base file.
 SET = {
@@ -96,7 +99,8 @@ class Life:
         return f"('k{number}', '{'xy'[number % 2]}', {ts}L, {values})"
 
     def some(self) -> list[int]:
-        return sorted(self.random.sample(range(KEYS), self.random.randint(1, 8)))
+        numbers = KEYS if self.ordered else DELETED.start
+        return sorted(self.random.sample(range(numbers), self.random.randint(1, 8)))
 
     def source(self) -> str:
         return f"(select * from values {', '.join(map(self.row, self.some()))} as v(id, p, ts, {', '.join(COLUMNS)}))"
@@ -131,7 +135,8 @@ class Life:
         self.sql(f"delete from {self.name} where id in ({self.keys()})")
 
     def keys(self) -> str:
-        return ", ".join(f"'k{number}'" for number in self.some()[:3])
+        numbers = self.some()[:3] if self.ordered else self.random.sample(DELETED, 2)
+        return ", ".join(f"'k{number}'" for number in numbers)
 
     # -- what both answer -----------------------------------------------------------------------------
 
@@ -216,7 +221,7 @@ class Life:
             *([self.partial] * 5),
             self.two_partials,
             *([self.upsert] * 2),
-            self.delete_merged,
+            *([self.delete_merged] if self.ordered else []),
             self.update,
             self.delete,
         ]

@@ -104,7 +104,6 @@ def _columns(change: Callable[[pa.Table], pa.Table]) -> Change:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_header(HeaderKey.IS_PARTIAL, "true"), "partial updates"),
         (_header(HeaderKey.COMPACTED_BLOCK_TIMES, "20260101000000000"), "log compaction"),
         (_kind(BlockType.HFILE_DATA), "HFILE_DATA"),
         (_kind(BlockType.CDC), "CDC"),
