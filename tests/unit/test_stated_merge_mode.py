@@ -87,7 +87,6 @@ DELETES = "hoodie.record.merge.property.hoodie.payload.delete."
         ({MODE: COMMIT, f"{DELETES}field": "Op", "hoodie.record.merge.property.more": "x"}, None),
         ({MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, None),
         ({MODE: "CUSTOM", FIELDS: "ts"}, None),
-        ({MODE: EVENT, FIELDS: "ts", "hoodie.table.cdc.enabled": "true"}, EVENT),
         ({MODE: EVENT, FIELDS: "ts,v"}, EVENT),
     ],
 )
