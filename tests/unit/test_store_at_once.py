@@ -11,13 +11,17 @@ import pytest
 
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
+from hudi_assets.engine.storage import objects
+from hudi_assets.engine.storage.s3 import S3Storage
 from hudi_assets.engine.table.log_files.reader import CommittedInstants, find_blocks
+from hudi_assets.engine.table.metadata.partitions import has_metadata_table
 from hudi_assets.engine.timeline.attempts import Staged, publish, stage, write_staged
 from hudi_assets.engine.timeline.markers import marked_files
 from tests.stores.memory import MemoryStorage
 
 INSTANT = "20260101000000000"
 FILES = 3
+MINE = {"access_key_id": "me", "secret_access_key": "mine", "region": "eu-west-1"}
 
 
 class Meeting(MemoryStorage):
@@ -86,3 +90,22 @@ def test_nobody_asks_whether_a_staged_file_is_there(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(obstore, "head", head)
     publish(storage, INSTANT, files, [])
     assert not asked
+
+
+def test_a_store_is_tried_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever opens the table again relies on it. At another endpoint the same name is another table."""
+    tried: list[str] = []
+    monkeypatch.setattr(objects, "check_conditions", lambda store, key_of, where: tried.append(where))
+    for endpoint, times in (("http://one.test", 2), ("http://other.test", 1)):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        for _ in range(times):
+            S3Storage("s3://lake/tried", MINE).check_writable()
+    S3Storage("s3://lake/tried", {**MINE, "endpoint": "http://third.test"}).check_writable()
+    S3Storage("s3://lake/another", MINE).check_writable()
+    assert tried == ["s3://lake/tried"] * 3 + ["s3://lake/another"]
+
+
+def test_who_asks_for_a_metadata_table_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = MemoryStorage()
+    monkeypatch.setattr(MemoryStorage, "is_directory", lambda *_: pytest.fail("no folder is meant"))
+    assert not has_metadata_table(storage)

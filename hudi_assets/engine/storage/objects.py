@@ -10,7 +10,7 @@ import errno
 import io
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _WRITER: Final = "hudi-assets-writer"
 _TRIES: Final = 3
 _COMPARED: Final = 8 << 20
+_PROBED: Final[set[Hashable]] = set()  # places that were found to keep to conditions
 
 
 class _Written(NamedTuple):
@@ -124,7 +125,13 @@ class ObjectStorage(Fenced, ABC):
     def local_path(self, path: str) -> str:
         raise UnsupportedTable("A file of a store has no path on this machine.", where=self.uri(path))
 
+    @property
+    def _place(self) -> Hashable | None:
+        """What tells this table from all others in this process, whoever opens it again; None: nothing does."""
+        return None
+
     def check_writable(self) -> None:
+        self._is_probed = self._is_probed or self._place in _PROBED
         if not self._is_probed:
             try:
                 check_conditions(self._store, self._key, self.base)
@@ -137,6 +144,8 @@ class ObjectStorage(Fenced, ABC):
             except OSError as error:
                 raise machine_problem(error, self.base) or error from None
             self._is_probed = True
+            if self._place is not None:
+                _PROBED.add(self._place)
 
     # -- looking ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -55,6 +55,10 @@ class S3Storage(ObjectStorage):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (S3Storage, (self.base, self._options))
+
+    @property
+    def _place(self) -> Hashable | None:
+        return (self.base, *self._options.items(), endpoint_of(os.environ))
 
     def _client(self, request_s: float | None) -> ObjectStore:
         options = self._options

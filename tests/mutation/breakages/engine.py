@@ -129,6 +129,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         NAMED_FILES,
     ),
     Breakage(
+        "a store is tried anew each time that a table of it is opened",
+        f"{_ENGINE}/storage/objects.py",
+        "                _PROBED.add(self._place)\n",
+        "                pass\n",
+        ("tests/unit/test_store_at_once.py",),
+    ),
+    Breakage(
+        "what keeps to conditions at one endpoint is believed of another",
+        f"{_ENGINE}/storage/s3.py",
+        "        return (self.base, *self._options.items(), endpoint_of(os.environ))\n",
+        "        return (self.base, *self._options.items())\n",
+        ("tests/unit/test_store_at_once.py",),
+    ),
+    Breakage(
+        "a folder named as a file of the metadata table is looked for",
+        f"{_ENGINE}/table/metadata/partitions.py",
+        "    if storage.modified_ms(PROPERTIES) is None:",
+        "    if not storage.exists(PROPERTIES):",
+        ("tests/unit/test_store_at_once.py",),
+    ),
+    Breakage(
         "a staged file is looked for before it is deleted",
         f"{_ENGINE}/storage/objects.py",
         "            obstore.delete(self._store, self._key(staged))\n",

@@ -33,6 +33,6 @@ def named(text: str | None) -> tuple[str, ...]:
 
 def has_metadata_table(storage: Storage) -> bool:
     """True where the table has a metadata table that readers use."""
-    if not storage.exists(PROPERTIES):
+    if storage.modified_ms(PROPERTIES) is None:  # a file: nobody asks a store for a folder of its name
         return False
     return "files" in named(table_properties(storage).get(COMPLETED))
