@@ -11,7 +11,7 @@ import pytest
 
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
-from hudi_assets.engine.storage import objects
+from hudi_assets.engine.storage import objects, s3
 from hudi_assets.engine.storage.s3 import S3Storage
 from hudi_assets.engine.table.log_files.reader import CommittedInstants, find_blocks
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table
@@ -109,3 +109,26 @@ def test_who_asks_for_a_metadata_table_asks_once(monkeypatch: pytest.MonkeyPatch
     storage = MemoryStorage()
     monkeypatch.setattr(MemoryStorage, "is_directory", lambda *_: pytest.fail("no folder is meant"))
     assert not has_metadata_table(storage)
+
+
+def test_an_identity_is_kept_for_a_minute_and_for_one_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker opens its table anew for each task: to look for the identity takes longer than most requests."""
+    looked: list[str | None] = []
+    now = [0.0]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
+    monkeypatch.setattr(s3, "_FOUND", {})
+    monkeypatch.setattr(s3, "_looked_up_by_aws", lambda profile, where: looked.append(profile) or object())
+    monkeypatch.setattr(s3.time, "monotonic", lambda: now[0])
+
+    def found(profile: str | None = None) -> object:
+        return s3._found_by_aws(profile, "s3://lake/t")
+
+    first = found()
+    now[0] = 60.0
+    assert found() is first
+    now[0] = 61.0
+    assert found() is not first
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    found()
+    found("profile")
+    assert looked == [None, None, None, "profile"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,8 @@ _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 # A store that is gone is told after half a minute, not after the library's three. One request may take two minutes.
 _UNBOUNDED_S: Final = (120.0, 30.0, 5.0)
+_KEPT_S: Final = 60.0
+_FOUND: Final[dict[tuple[str | None, int], tuple[float, Any]]] = {}
 # The library begins no try after the second time. It may wait for the third before that, and each try has the first.
 _SHARES: Final = (0.6, 0.29, 0.1)
 
@@ -139,7 +142,21 @@ def _hosting(bucket: str, endpoint: str) -> str:
 
 
 def _found_by_aws(profile: str | None, where: str) -> Any:
-    """The identity that AWS's own library finds, in its order, of the profile that is asked for, if any."""
+    """The identity that AWS's own library finds, in its order, of the profile that is asked for, if any.
+
+    To look takes longer than most requests, and each task of Spark's opens its table anew. So what was found is kept
+    for a minute, as long as the environment says the same.
+    """
+    said = hash(frozenset(item for item in os.environ.items() if item[0].startswith("AWS_") or item[0] == "HOME"))
+    found_at, found = _FOUND.get((profile, said), (-math.inf, None))
+    if time.monotonic() - found_at > _KEPT_S:
+        _FOUND.clear()
+        found = _looked_up_by_aws(profile, where)
+        _FOUND[profile, said] = time.monotonic(), found
+    return found
+
+
+def _looked_up_by_aws(profile: str | None, where: str) -> Any:
     try:
         import boto3
         from botocore.exceptions import BotoCoreError
