@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from typing import Any
 
@@ -115,10 +116,15 @@ def test_an_identity_is_kept_for_a_minute_and_for_one_environment(monkeypatch: p
     """A worker opens its table anew for each task: to look for the identity takes longer than most requests."""
     looked: list[str | None] = []
     now = [0.0]
+
+    def look(profile: str | None, where: str) -> object:
+        looked.append(profile)
+        return object()
+
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
     monkeypatch.setattr(s3, "_FOUND", {})
-    monkeypatch.setattr(s3, "_looked_up_by_aws", lambda profile, where: looked.append(profile) or object())
-    monkeypatch.setattr(s3.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(s3, "_looked_up_by_aws", look)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def found(profile: str | None = None) -> object:
         return s3._found_by_aws(profile, "s3://lake/t")
