@@ -5,20 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import obstore
 import pytest
 
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block
 from hudi_assets.engine.format.log_file.delete_codec import encode_deletes
-from hudi_assets.engine.storage import objects, s3
+from hudi_assets.engine.storage import each, objects, s3
+from hudi_assets.engine.storage.objects import ObjectStorage
 from hudi_assets.engine.storage.s3 import S3Storage
 from hudi_assets.engine.table.log_files.reader import CommittedInstants, find_blocks
 from hudi_assets.engine.table.metadata.partitions import has_metadata_table
 from hudi_assets.engine.timeline.attempts import Staged, publish, stage, write_staged
 from hudi_assets.engine.timeline.markers import marked_files
 from tests.stores.memory import MemoryStorage
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
 
 INSTANT = "20260101000000000"
 FILES = 3
@@ -138,3 +142,28 @@ def test_an_identity_is_kept_for_a_minute_and_for_one_environment(monkeypatch: p
     found()
     found("profile")
     assert looked == [None, None, None, "profile"]
+
+
+def test_those_who_ask_at_once_share_a_client() -> None:
+    """Under a lock too, where the client gives requests up in time."""
+
+    class Slow(MemoryStorage):
+        made = 0
+        _in_time = ObjectStorage._in_time
+
+        def _client(self, request_s: float | None) -> ObjectStore:
+            Slow.made += 1
+            time.sleep(0.05)
+            return super()._client(request_s)
+
+    class Held:
+        request_s = 7.0
+
+        def fence(self) -> None: ...
+        def doubt(self) -> None: ...
+        def renew_soon(self) -> None: ...
+
+    storage = Slow()
+    with storage.fenced(Held()):
+        assert each(storage, storage.exists, ["a", "b", "c"]) == [False] * 3
+    assert Slow.made == 1

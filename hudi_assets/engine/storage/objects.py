@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import io
+import threading
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
@@ -66,6 +67,7 @@ class ObjectStorage(Fenced, ABC):
         self.bucket, _, self._prefix = base.partition("://")[2].partition("/")
         self._bounded: dict[float, ObjectStore] = {}
         self._is_probed = False
+        self._making = threading.Lock()
 
     def __hash__(self) -> int:
         return hash(self.base)
@@ -95,7 +97,8 @@ class ObjectStorage(Fenced, ABC):
     def _store(self) -> ObjectStore:
         refuse_after_fork(self.base)
         bound = self._request_s
-        return self._made if bound is None else self._in_time(bound)
+        with self._making:  # many may ask at once, and each client has connections of its own
+            return self._made if bound is None else self._in_time(bound)
 
     @cached_property
     def _made(self) -> ObjectStore:
