@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -18,6 +19,7 @@ from hudi_assets.engine import (
     EventTimeUnit,
     HudiTable,
     InvalidInput,
+    connected_session,
     local_session,
     session_settings,
 )
@@ -25,6 +27,8 @@ from hudi_assets.engine import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Spark's own variable: the address of a server of Spark Connect.
+REMOTE = "SPARK_REMOTE"
 FAILED, WRONG_USE, NOTHING_TO_DO = 1, 2, 3
 
 
@@ -121,8 +125,13 @@ def settings_of(settings: Sequence[str] | None) -> dict[str, str]:
 def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     """A Spark session that ends with the process; what its Java process logs is kept off the terminal.
 
-    With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures.
+    With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures. Where SPARK_REMOTE names a server
+    of Spark Connect, a session there.
     """
+    if (url := os.environ.get(REMOTE)) is not None:
+        if hudi_bundle:
+            raise InvalidInput(f"--hudi-bundle needs a Spark of this process, and {REMOTE} names a server.", where=url)
+        return connected_session(url)
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     _silence_py4j()
     return local_session(config={"spark.ui.showConsoleProgress": "false", **more}, quiet=True)

@@ -76,6 +76,7 @@ from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.terms import terms_of
 from hudi_assets.engine.slo.values import SloTerms
+from hudi_assets.engine.spark.connect import connected_session
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
@@ -170,6 +171,7 @@ __all__ = [
     "check_own_settings",
     "check_reads_by_itself",
     "compare",
+    "connected_session",
     "duration",
     "feed_of",
     "iso",

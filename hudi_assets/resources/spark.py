@@ -12,7 +12,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from hudi_assets.catalog.metastore import Metastore
 from hudi_assets.catalog.places import named_metastore
-from hudi_assets.engine import session_settings, tell_of_store
+from hudi_assets.engine import connected_session, session_settings, tell_of_store
 from hudi_assets.home import home, project_root
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
@@ -32,6 +32,8 @@ LOCAL_SETTINGS: Mapping[str, Any] = {
 }
 
 
+# Spark's own variable: the address of a Spark Connect server.
+REMOTE = "SPARK_REMOTE"
 # The path of Apache Hudi's Spark bundle, for tables whose executor is `hudi`.
 HUDI_BUNDLE = "HUDI_BUNDLE"
 
@@ -42,11 +44,20 @@ class SparkResource(LazyPySparkResource):
     The address is not known earlier: the metastore's process chooses its port when it starts. With the
     in-process executor all steps of a run share this one session. A process that already has a session
     gets that one.
+
+    With `remote`, or SPARK_REMOTE in the environment, it is a session of that Spark Connect server: its settings are
+    the server's own, and no Java is started here.
     """
 
     spark_config: dict[str, Any] = dict(LOCAL_SETTINGS)  # noqa: RUF012 - a pydantic field
+    remote: str | None = None
 
     def _init_session(self) -> None:
+        remote = self.remote or os.environ.get(REMOTE)
+        if remote:
+            if self._spark_session is None:
+                self._spark_session = connected_session(remote)
+            return
         if self._spark_session is None:
             master = str(self.spark_config.get("spark.master", "local"))
             prepare_environment(local=master.startswith("local"))

@@ -33,6 +33,9 @@ class Capabilities:
     missing: tuple[str, ...] = ()
 
 
+_SLOW_BEHIND_CONNECT = (
+    "Behind Spark Connect the engine's classes cannot be compiled: queries that merge read all columns and partitions."
+)
 _KNOWN: WeakKeyDictionary[Any, Capabilities] = WeakKeyDictionary()  # session → what it can do
 
 
@@ -48,7 +51,7 @@ def capabilities(spark: Any) -> Capabilities:
 
 def _capabilities(spark: Any) -> Capabilities:
     if is_connect(spark):
-        return Capabilities(Kind.CONNECT)
+        return Capabilities(Kind.CONNECT, (_SLOW_BEHIND_CONNECT,))
     lacking = java_classes.missing(spark)
     reasons = "; ".join(f"{name}: {why}" for name, why in lacking.items())
     if not lacking:
@@ -63,9 +66,9 @@ def is_connect(spark: Any) -> bool:
 
 
 def check_classic(spark: Any) -> None:
-    """Raise `EnvironmentProblem` for a session of Spark Connect: the engine's tasks need a classic one."""
+    """Raise `EnvironmentProblem` for a session of Spark Connect, for what asks Spark's Java for something."""
     if is_connect(spark):
         raise EnvironmentProblem(
-            "This session is one of Spark Connect, which the engine does not work with yet.",
+            "This session is one of Spark Connect, through which Apache Hudi's own classes cannot be called.",
             hint="Give a classic session: SparkSession.builder.master(...).getOrCreate(), without SPARK_REMOTE.",
         )

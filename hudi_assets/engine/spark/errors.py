@@ -31,6 +31,7 @@ _OF_THE_MACHINE: Final = (
 )
 _DIED: Final = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
 _ROOM: Final = "Spark keeps what it works on in SPARK_LOCAL_DIRS, else in /tmp: make room there, or name another."
+_AGAIN: Final = "Call again: what is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
 
 
@@ -67,15 +68,37 @@ def problem_of(error: BaseException) -> HudiAssetsError | None:
 
 def spark_problem(error: BaseException) -> HudiAssetsError | None:
     """The error to show instead of Spark's; None where this is none of Spark's, or none of the machine's."""
-    from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    if isinstance(error, Py4JNetworkError | ConnectionError):
-        return EnvironmentProblem(_GONE, hint="Call again: what is unfinished is undone or finished first.")
-    if not isinstance(error, PySparkException | Py4JError):
+    java, gone = _of_py4j()
+    if isinstance(error, (*gone, ConnectionError)):
+        return EnvironmentProblem(_GONE, hint=_AGAIN)
+    if _is_no_answer(error):
+        return EnvironmentProblem(f"Spark's Connect server does not answer: {_said_by(error)}", hint=_AGAIN)
+    if not isinstance(error, (PySparkException, *java)):
         return None
     text = _text(error)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
+
+
+def _of_py4j() -> tuple[tuple[type[BaseException], ...], tuple[type[BaseException], ...]]:
+    """Errors that come from Java, and those of them that say it is gone. None with PySpark's client alone."""
+    try:
+        from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+    except ImportError:
+        return (), ()
+    return (Py4JError,), (Py4JNetworkError,)
+
+
+def _is_no_answer(error: BaseException) -> bool:
+    """True for a call of gRPC's that reached nobody. PySpark passes on some of them as they are."""
+    code = getattr(error, "code", None)
+    return "grpc" in sys.modules and callable(code) and getattr(code(), "name", "") == "UNAVAILABLE"
+
+
+def _said_by(error: BaseException) -> str:
+    details = getattr(error, "details", None)
+    return str(details() if callable(details) else error)
 
 
 def java_cause(text: str) -> str | None:
@@ -88,11 +111,11 @@ def java_cause(text: str) -> str | None:
 
 
 def _text(error: BaseException) -> str:
-    from py4j.protocol import Py4JError
-
+    java, _ = _of_py4j()
+    silent: tuple[type[BaseException], ...] = (*java, OSError)
     try:
         return str(error)
-    except (Py4JError, OSError):  # the message is Java's, and Java is gone
+    except silent:  # the message is Java's, and Java is gone
         return ""
 
 

@@ -5,39 +5,41 @@ PySpark is imported where it is used: without it, all that needs no Spark works.
 
 from __future__ import annotations
 
-import gc
 import inspect
-import itertools
 import json
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
-from hudi_assets.engine.spark.capabilities import capabilities, check_classic
+from hudi_assets.engine.spark.capabilities import capabilities, is_connect
+from hudi_assets.engine.spark.connect import check_workers
 from hudi_assets.engine.spark.interface import Frame, FrameT, Session, as_made_by, data_of, spark_of
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
 from hudi_assets.engine.spark.stores import spark_name as spark_name
 from hudi_assets.engine.spark.stores import why_not_by_itself
+from hudi_assets.engine.spark.workers import in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 Result = TypeVar("Result")
-_OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 # PythonEvalType.SQL_MAP_ARROW_ITER_UDF of 3.5 and 4: releases keep the class in different places.
 _MAP_IN_ARROW = 207
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary())])
 _OUTCOME = pa.schema([("result", pa.binary())])
-_TASKS_BEGUN = itertools.count()  # in this process, a worker
+_PATTERN: Final = re.compile(r"[][{}*?\\]")  # of Hadoop's `FileSystem.globStatus`
+_PARALLELISM: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # session of Spark Connect → cores
 
 
 class ListedFile(NamedTuple):
@@ -49,12 +51,14 @@ class ListedFile(NamedTuple):
 
 
 def use_this_python(session: Session[Frame]) -> None:
-    """Let a local session's workers be this Python: another may lack our packages.
+    """Let a local session's workers be this Python: another may lack our packages. Those of Spark Connect are asked.
 
     Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
     alone.
     """
-    check_classic(session)
+    if is_connect(session):  # its workers are the server's
+        check_workers(session)
+        return
     context = spark_of(session).sparkContext
     if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
@@ -101,16 +105,6 @@ def _nullable(field: pa.Field) -> pa.Field:
     return pa.field(field.name, kind)
 
 
-def _in_workers(run: _OnBatches) -> _OnBatches:
-    """For `mapInArrow`: `run`, in a worker that has been told what stays (`spare_what_stays`)."""
-
-    def run_in_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_what_stays()
-        return run(batches)
-
-    return run_in_worker
-
-
 def run_tasks(session: Session[Frame], function: Callable[[Any], Result], tasks: Sequence[Any]) -> list[Result]:
     """Run `function` on each task in a Spark task of its own; results in the order of the tasks.
 
@@ -120,7 +114,7 @@ def run_tasks(session: Session[Frame], function: Callable[[Any], Result], tasks:
         return []
     payload = [pickle.dumps(task) for task in tasks]
 
-    @_in_workers
+    @in_workers
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -153,7 +147,7 @@ def frame_from_tasks(
     payload = [pickle.dumps(task) for task in tasks]
     every = tuple(schema.names)
 
-    @_in_workers
+    @in_workers
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for numbers, names in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
@@ -198,8 +192,19 @@ def _related(session: Any, relation: Any) -> DataFrame:
 
 def parallelism(session: Session[Frame]) -> int:
     """How many tasks can run at a time."""
+    if is_connect(session):
+        return _connected_parallelism(spark_of(session))
     cores: int = spark_of(session).sparkContext.defaultParallelism
     return cores
+
+
+def _connected_parallelism(spark: SparkSession) -> int:
+    """Asked once for each session, by a query: the client knows nothing of the server's cores."""
+    if spark not in _PARALLELISM:
+        # Spark makes as many partitions of a range, if nobody says how many.
+        parts = spark.range(1 << 16).selectExpr("spark_partition_id() AS part")
+        _PARALLELISM[spark] = parts.distinct().count()
+    return _PARALLELISM[spark]
 
 
 def _one_partition_each(spark: SparkSession, count: int) -> DataFrame:
@@ -232,8 +237,8 @@ def _parquet_frame(spark: Any, files: Sequence[ListedFile], target: StructType, 
     if index is not None:
         return _related(spark, index.relation(spark._jsparkSession, target.json()))
     # Partition columns are in the files: values guessed from directory names must not shadow them.
-    reader = spark.read.schema(target).option("recursiveFileLookup", "true").option("__globPaths__", "false")
-    frame: DataFrame = reader.parquet(*(file.uri for file in files))
+    reader = spark.read.schema(target).option("recursiveFileLookup", "true")
+    frame: DataFrame = reader.parquet(*(_PATTERN.sub(r"\\\g<0>", file.uri) for file in files))
     return frame
 
 
@@ -247,6 +252,8 @@ def session_of(frame: Frame) -> Session[Frame]:
 
 def scratch_folder(session: Session[Frame]) -> str | None:
     """A folder that all workers reach, and that Spark deletes when it ends; None where they may be elsewhere."""
+    if is_connect(session):
+        return None
     context: Any = spark_of(session).sparkContext
     if not (context.master or "").startswith("local"):
         return None
@@ -269,11 +276,12 @@ def map_rows(frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Result
 def _of_rows(frame: DataFrame, run: Callable[..., Iterator[pa.RecordBatch]], schema: pa.Schema) -> DataFrame:
     """What `run` makes of the rows of each partition."""
     session = frame.sparkSession
-    plain = plain_files(frame, schema_of(frame), parallelism(session))
+    # The plan of a DataFrame of Spark Connect is the server's.
+    plain = None if is_connect(session) else plain_files(frame, schema_of(frame), parallelism(session))
     if plain is None:
-        return frame.mapInArrow(_in_workers(run), spark_schema(schema))
+        return frame.mapInArrow(in_workers(run), spark_schema(schema))
 
-    @_in_workers
+    @in_workers
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
@@ -309,7 +317,7 @@ class Carried:
         by_id = getattr(chosen, "repartitionById", None)
         moved = by_id(tasks, "home") if by_id else chosen.repartition(tasks, "home")
 
-        @_in_workers
+        @in_workers
         def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield _outcome(lambda _: function(iter(batches)))
 
@@ -330,16 +338,6 @@ def carried(
 
 
 # ------------------------------------------------------------------------------------------ in a worker
-
-
-def spare_what_stays() -> None:
-    """At each task's begin. At a worker's second one, all that is there is taken out of the garbage collection.
-
-    PySpark collects after each task (daemon.py): over the modules of pyarrow, pandas and the like, 40 ms of CPU.
-    The first task has imported them, and its own garbage is collected already.
-    """
-    if next(_TASKS_BEGUN) == 1:
-        gc.freeze()
 
 
 def write_token() -> str:

@@ -1,0 +1,126 @@
+"""Sessions of Spark Connect: Spark runs in a server elsewhere, and this process needs no Java.
+
+The engine's tasks run in the server's Python workers. These need this package, in the same version, and the same
+Python (3.11, 3.12, …) as this process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+import pyarrow as pa
+
+from hudi_assets.engine.errors import EnvironmentProblem
+from hudi_assets.engine.spark.errors import spark_problem
+from hudi_assets.engine.spark.java_runtime import check_pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ANSWER_S: Final = 20.0
+_PACKAGE: Final = "hudi-assets"
+_CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
+_SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
+_CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
+
+
+def connected_session(url: str) -> SparkSession:
+    """A session of a Spark Connect server.
+
+    Args:
+        url: The server's address, as Spark's own SPARK_REMOTE has it: `sc://HOST:15002`.
+
+    Raises:
+        EnvironmentProblem: A package is missing here, or the server does not answer.
+    """
+    check_pyspark()
+    missing = [name for name in _CLIENT if not _is_there(name)]
+    if missing:
+        hint = "Install them: pip install 'hudi-assets[connect]'."
+        raise EnvironmentProblem(f"Spark Connect needs packages that are not here: {', '.join(missing)}.", hint=hint)
+    _check_answers(url)
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.Builder().remote(url).getOrCreate()
+    for key, value in _SETTINGS.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # nor is what it is part of
+        return False
+
+
+def _check_answers(url: str) -> None:
+    """PySpark itself tries for ten minutes."""
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        channel = DefaultChannelBuilder(url).toChannel()
+    except PySparkException as error:
+        hint = "Give one as sc://HOST:15002."
+        raise EnvironmentProblem(f"{url!r} is no address of a Spark Connect server.", hint=hint) from error
+    try:
+        grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)
+    except grpc.FutureTimeoutError as error:
+        raise EnvironmentProblem(
+            f"No Spark Connect server answers within {_ANSWER_S:.0f} s.",
+            where=url,
+            hint="Start it (sbin/start-connect-server.sh of Spark), or correct the address.",
+        ) from error
+    finally:
+        channel.close()
+
+
+def check_workers(session: Any) -> None:
+    """Raise `EnvironmentProblem` unless the server's workers can run our tasks. Asked once for each session."""
+    if session in _CHECKED:
+        return
+    try:
+        (row,) = session.range(1).mapInArrow(_tell_version, "version string").collect()
+    except Exception as error:
+        problem = _other_python(error) or spark_problem(error)
+        if problem is None:
+            raise
+        raise problem from error
+    here, there = _version(), row["version"]
+    if here != there and None not in (here, there):
+        raise EnvironmentProblem(
+            f"The workers of the Spark Connect server have {_PACKAGE} {there}, and this process has {here}.",
+            hint=f"Install {_PACKAGE}=={here} in the Python of the server's workers.",
+        )
+    _CHECKED.add(session)
+
+
+def _version() -> str | None:
+    """None where the package is not installed, but found on a path."""
+    try:
+        return version(_PACKAGE)
+    except PackageNotFoundError:
+        return None
+
+
+def _tell_version(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker."""
+    for _ in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([_version()], pa.string())], ["version"])
+
+
+def _other_python(error: BaseException) -> EnvironmentProblem | None:
+    if "PYTHON_VERSION_MISMATCH" not in str(error):
+        return None
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return EnvironmentProblem(
+        f"The workers of the Spark Connect server run another Python than this process, {here}.",
+        hint=f"Let PYSPARK_PYTHON name a Python {here} where the server is started.",
+    )
