@@ -153,6 +153,11 @@ test-kills: setup
 test-cluster: setup
 	@COMPACTIONS=$(COMPACTIONS) $(ENV) python -m pytest -s tests/cluster $(ARGS)
 
+# The tests of Spark by Spark Connect, with a server in a process of its own.
+test-connect: setup
+	@SPARK_SESSION=connect $(ENV) python -m pytest -m "not interop" tests/connect $(ARGS)
+	@SPARK_SESSION=connect $(ENV) python -m pytest tests/spark $(ARGS)
+
 # As many ticks as an hour has seconds, on a real code server: memory has to stand still.
 test-ticks: setup
 	@MANY_TICKS=$(TICKS) $(ENV) python -m pytest -s tests/dagster/test_many_ticks.py $(ARGS)

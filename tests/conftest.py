@@ -26,6 +26,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return quick_machine.scheduler(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items if CONNECT else []:
+        if item.get_closest_marker("classic"):
+            item.add_marker(pytest.mark.skip(reason="asks the Java of a session of this process"))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small Spark session: two threads, UTC, everything it writes under pytest's temporary directory.

@@ -116,6 +116,7 @@ def test_what_each_task_gets_without_numbered_partitions(spark: SparkSession, mo
     assert all(part.count(n) in (0, 2) for part in found for n in range(6))
 
 
+@pytest.mark.classic
 def test_files_of_parcels_are_deleted(spark: SparkSession) -> None:
     """After the work, and after an error in it."""
     folder = Path(spark_session.scratch_folder(spark) or "")

@@ -12,19 +12,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import EnvironmentProblem
+from hudi_assets.engine.actions.compaction.hudi_executor import check_session
 from hudi_assets.engine.spark import capabilities as subject
 from hudi_assets.engine.spark import java_classes
-from hudi_assets.engine.spark.capabilities import Capabilities, Kind, capabilities, check_classic
+from hudi_assets.engine.spark.capabilities import Capabilities, Kind, capabilities
 
 JAVA = Path(java_classes.__file__).with_name("java")
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_a_classic_session_lacks_nothing(spark: SparkSession) -> None:
     assert capabilities(spark) == Capabilities(Kind.CLASSIC)
-    check_classic(spark)
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_what_is_missing_is_said_once_and_as_a_warning(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -40,11 +42,11 @@ def test_what_is_missing_is_said_once_and_as_a_warning(
     assert [record.getMessage() for record in caplog.records] == list(first.missing)
 
 
-def test_a_session_of_spark_connect_is_refused_by_name() -> None:
+def test_hudis_own_classes_are_not_called_through_spark_connect() -> None:
     connected = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     assert capabilities(connected).kind is Kind.CONNECT
     with pytest.raises(EnvironmentProblem, match="Spark Connect") as refused:
-        check_classic(connected)
+        check_session(connected)
     assert "classic session" in (refused.value.hint or "")
 
 

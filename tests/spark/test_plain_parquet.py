@@ -14,7 +14,7 @@ from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.parquet import plain_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.classic]
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.int64()), ("small", pa.int8()), ("real", pa.float32()), ("yes", pa.bool_())]
 )

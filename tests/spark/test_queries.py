@@ -75,6 +75,7 @@ def shown(frame: Any) -> dict[str, int]:
 # ------------------------------------------------------------------------------- on a real Spark
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_spark_reads_the_columns_that_a_plan_needs(spark: SparkSession, tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
@@ -121,6 +122,7 @@ def three_partitions(path: Path, session: Any) -> HudiTable:
     return table
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("where", "answer"),
@@ -149,6 +151,7 @@ def test_partitions_that_a_filter_leaves_out_are_not_opened(
         frames[0].where("part <= 'p1' OR v = 7").collect()
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_base_files_that_a_filter_leaves_out_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
@@ -168,6 +171,7 @@ def test_base_files_that_a_filter_leaves_out_are_not_opened(spark: SparkSession,
         frame.where("part <= 'p1'").collect()
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_the_read_optimized_view_is_sparks_own_reader_on_its_base_files(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
@@ -196,6 +200,7 @@ def test_a_condition_on_files_is_none_on_a_column_of_that_name(spark: SparkSessi
     assert [row.id for row in frame.where("file_name = 'b'").collect()] == ["k1"]
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_what_is_cached_serves_later_queries_of_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
@@ -210,6 +215,7 @@ def test_what_is_cached_serves_later_queries_of_the_same_files(spark: SparkSessi
         kept.unpersist()
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_rows_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
@@ -224,6 +230,7 @@ def test_rows_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
     assert frame.where("part IS NULL").rdd.getNumPartitions() == 1
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_an_index_over_all_partitions_may_leave_rows_in_another(spark: SparkSession, tmp_path: Path) -> None:
     table = three_partitions(tmp_path / "t", spark)
@@ -235,6 +242,7 @@ def test_an_index_over_all_partitions_may_leave_rows_in_another(spark: SparkSess
     assert shown(frame) == {"k0": 2}
 
 
+@pytest.mark.classic
 @pytest.mark.spark
 def test_a_spark_that_cannot_prune_reads_all_columns(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -321,7 +329,7 @@ def test_some_columns_of_the_data_source(spark: SparkSession, tmp_path: Path) ->
     frame = spark.read.format("hudi_assets").schema("v bigint").load(table.path)
     assert sorted(row["v"] for row in frame.collect()) == [1, 2]
     with pytest.raises(Exception, match="no column 'w'"):
-        source.option("columns", "w").load(table.path)
+        source.option("columns", "w").load(table.path).collect()
 
 
 @pytest.mark.spark

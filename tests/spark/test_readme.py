@@ -14,6 +14,7 @@ from hudi_assets.home import project_root
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.classic
 @pytest.mark.usefixtures("spark")
 def test_the_quick_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     readme = (project_root() / "README.md").read_text()

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.partitions import Places
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.classic]
 MB = 1 << 20
 
 Row = Mapping[str, Any]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from hudi_assets.engine.errors import Conflict, EnvironmentProblem, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import Action, CompactionResult, OperationResult, Plan
+from hudi_assets.engine.spark.capabilities import check_classic
 from hudi_assets.engine.spark.interface import Frame, Session, spark_of
 from hudi_assets.engine.spark.java_classes import jvm_offset_ms
 from hudi_assets.engine.table.layout.interface import Layout
@@ -144,11 +145,12 @@ class HudiExecutor:
 
 
 def check_session(session: SparkSession) -> None:
-    """Raise `EnvironmentProblem` unless the session's class path and SQL extensions are Hudi's."""
+    """Raise `EnvironmentProblem` unless it is a classic session whose class path and SQL extensions are Hudi's."""
     hint = (
         "Start Spark with the bundle: --hudi-bundle on the command line, HUDI_BUNDLE in the environment of Dagster; or "
         f"give your own session spark.jars and spark.sql.extensions={EXTENSION}."
     )
+    check_classic(session)
     jvm = getattr(session, "_jvm", None)
     loader = None if jvm is None else jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
