@@ -5,7 +5,7 @@
 # make ui     Dagster's UI on what `make run` made   (PORT=3000)
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
-# make test-races, test-kills, test-cluster, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-races, test-kills, test-cluster, test-connect, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make test-hdfs    tables in HDFS, on a real one of Hadoop's mini-cluster; fetches 56 MB once
 # make test-emulators    tables in Azure and Google Cloud Storage, looked at, on Azurite and fake-gcs-server
@@ -49,7 +49,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-property test-lives test-races test-kills test-cluster test-connect test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -155,8 +155,8 @@ test-cluster: setup
 
 # The tests of Spark by Spark Connect, with a server in a process of its own.
 test-connect: setup
-	@SPARK_SESSION=connect $(ENV) python -m pytest -m "not interop" tests/connect $(ARGS)
-	@SPARK_SESSION=connect $(ENV) python -m pytest tests/spark $(ARGS)
+	@SPARK_SESSION=connect $(ENV) python -m pytest tests/connect
+	@SPARK_SESSION=connect $(ENV) python -m pytest $(or $(ARGS),tests/spark)
 
 # As many ticks as an hour has seconds, on a real code server: memory has to stand still.
 test-ticks: setup

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hudi_assets.cli.table import start_spark
-from hudi_assets.engine import EnvironmentProblem, HudiTable, InvalidInput, connected_session
+from hudi_assets.engine import EnvironmentProblem, HudiTable, connected_session
 from hudi_assets.engine.spark import connect
 from hudi_assets.resources import SparkResource
 from tests.connect.server import ROOT, connect_server
-from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.spark,
@@ -80,36 +77,12 @@ def test_the_command_line_has_its_spark_there(url: str, spark: SparkSession, tmp
     assert table.freshness().freshness == 1_714_554_000_000
 
 
-def test_hudis_bundle_needs_a_spark_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
-    with pytest.raises(InvalidInput, match="names a server"):
-        start_spark("hudi.jar")
-
-
 def test_dagsters_runs_have_theirs_there(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", url)
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     session = SparkResource().spark_session
     assert session.range(3).count() == 3
     session.stop()
-
-
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_ANSWER_S", 0.5)
-    with pytest.raises(EnvironmentProblem, match="No Spark Connect server answers") as problem:
-        connected_session(f"sc://127.0.0.1:{free_port()}")
-    assert "sc://127.0.0.1" in str(problem.value)
-
-
-def test_an_address_that_is_none() -> None:
-    with pytest.raises(EnvironmentProblem, match="no address of a Spark Connect server"):
-        connected_session("http://127.0.0.1:15002")
-
-
-def test_packages_that_are_missing_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_CLIENT", ("grpc", "no_such_package", "no.such.package"))
-    with pytest.raises(EnvironmentProblem, match=r"no_such_package, no\.such\.package"):
-        connected_session("sc://127.0.0.1:1")
 
 
 def test_workers_of_another_version_are_refused(
@@ -122,19 +95,3 @@ def test_workers_of_another_version_are_refused(
     with pytest.raises(EnvironmentProblem, match=r"workers of the Spark Connect server have hudi-assets .*has 99\.0"):
         table.upsert(spark, spark.sql("SELECT 1L AS id, 2L AS at"))
     assert not list(Path(table.path, ".hoodie").glob("*commit*"))
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("ModuleNotFoundError: No module named 'hudi_assets'", "workers lack a package"),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", "run another Python"),
-    ],
-)
-def test_workers_that_cannot_run_our_tasks(said: str, words: str) -> None:
-    class Session:
-        def range(self, _: int) -> Session:
-            raise PySparkException(said)
-
-    with pytest.raises(EnvironmentProblem, match=words):
-        connect.check_workers(Session())

@@ -46,7 +46,7 @@ def connected_session(url: str) -> SparkSession:
     _check_answers(url)
     from pyspark.sql import SparkSession
 
-    session = SparkSession.Builder().remote(url).getOrCreate()
+    session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
     return session

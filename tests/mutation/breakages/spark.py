@@ -8,6 +8,7 @@ _ENGINE = "hudi_assets/engine"
 FILTERS = ("tests/spark/test_slices.py",)
 ENVIRONMENT = ("tests/cli/test_environment.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
+CONNECT = ("tests/unit/test_spark_connect.py",)
 STORES = ("tests/unit/test_spark_and_stores.py",)
 
 
@@ -39,6 +40,34 @@ BREAKAGES: tuple[Breakage, ...] = (
         "layout_of(version or (6 if storage.capabilities.links else 9), ",
         "layout_of(version or 6, ",
         STORES,
+    ),
+    Breakage(
+        "the workers of a Connect server may be of any version",
+        f"{_ENGINE}/spark/connect.py",
+        "    if here != there and None not in (here, there):\n",
+        "    if False:\n",
+        CONNECT,
+    ),
+    Breakage(
+        "what workers lack comes as Spark's own error",
+        f"{_ENGINE}/spark/connect.py",
+        "        problem = _other_python(error) or spark_problem(error)\n",
+        "        problem = None\n",
+        CONNECT,
+    ),
+    Breakage(
+        "a Connect server that does not answer is waited for as PySpark does",
+        f"{_ENGINE}/spark/connect.py",
+        "        grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)\n",
+        "        return\n",
+        CONNECT,
+    ),
+    Breakage(
+        "packages of Spark Connect that are missing are not named",
+        f"{_ENGINE}/spark/connect.py",
+        "    if missing:\n",
+        "    if False:\n",
+        CONNECT,
     ),
     Breakage(
         "a user that the system does not know is not told so",

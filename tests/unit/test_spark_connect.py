@@ -1,0 +1,78 @@
+"""Spark Connect without a server: what is wrong is said by name."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from hudi_assets.cli.table import start_spark
+from hudi_assets.engine import EnvironmentProblem, InvalidInput, connected_session
+from hudi_assets.engine.spark import connect
+from tests.ports import free_port
+
+
+def test_hudis_bundle_needs_a_spark_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+    with pytest.raises(InvalidInput, match="names a server"):
+        start_spark("hudi.jar")
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_ANSWER_S", 0.5)
+    with pytest.raises(EnvironmentProblem, match="No Spark Connect server answers") as problem:
+        connected_session(f"sc://127.0.0.1:{free_port()}")
+    assert "sc://127.0.0.1" in str(problem.value)
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(EnvironmentProblem, match="no address of a Spark Connect server"):
+        connected_session("http://127.0.0.1:15002")
+
+
+def test_packages_that_are_missing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_CLIENT", ("grpc", "no_such_package", "no.such.package"))
+    with pytest.raises(EnvironmentProblem, match=r"no_such_package, no\.such\.package"):
+        connected_session("sc://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("ModuleNotFoundError: No module named 'hudi_assets'", "workers lack a package"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", "run another Python"),
+    ],
+)
+def test_workers_that_cannot_run_our_tasks(said: str, words: str) -> None:
+    class Session:
+        def range(self, _: int) -> Session:
+            raise PySparkException(said)
+
+    with pytest.raises(EnvironmentProblem, match=words):
+        connect.check_workers(Session())
+
+
+def test_workers_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Session:
+        """Its workers have a version of their own."""
+
+        def range(self, _: int) -> Session:
+            asked.append(1)
+            return self
+
+        def mapInArrow(self, *_: object) -> Session:  # noqa: N802
+            return self
+
+        def collect(self) -> list[dict[str, str]]:
+            return [{"version": "1.0"}]
+
+    monkeypatch.setattr(connect, "version", lambda _: "99.0")
+    with pytest.raises(EnvironmentProblem, match=r"server have hudi-assets 1\.0, and this process has 99\.0"):
+        connect.check_workers(Session())
+    monkeypatch.setattr(connect, "version", lambda _: "1.0")
+    session = Session()
+    asked.clear()
+    connect.check_workers(session)
+    connect.check_workers(session)
+    assert len(asked) == 1
