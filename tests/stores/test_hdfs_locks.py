@@ -298,3 +298,11 @@ def test_a_lock_path_without_a_scheme_is_refused(storage: FolderHdfs) -> None:
     with pytest.raises(UnsupportedTable, match=r"filesystem\.path is /locks") as refused:
         write_lock(node, config(**wanted), wait_s=0).__enter__()
     assert "Give the whole path, hdfs://" in str(refused.value)
+
+
+def test_on_version_6_hudis_writers_are_stopped(storage: FolderHdfs) -> None:
+    """Hudi 0.15.0 appends to log files in HDFS, which on a disk nobody does."""
+    wanted: Any = {WRITERS: "locked", "hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}
+    with pytest.raises(UnsupportedTable, match="have to be stopped"):
+        write_lock(storage, config(**wanted), wait_s=0).__enter__()
+    assert not storage.exists(".hoodie/lock")

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 
 from filelock import FileLock, Timeout
 
-from hudi_assets.engine.errors import Conflict, machine_problem
+from hudi_assets.engine.errors import Conflict, UnsupportedTable, machine_problem
 from hudi_assets.engine.storage import LOCKS, SCRATCH, Storage
+from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.transaction.holder import parsed
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, Lease, LeaseTimes, has_leases, leased
@@ -55,6 +56,13 @@ def write_lock(
 ) -> Iterator[HeldLock]:
     """The lock of whatever changes the timeline; with `writers: locked`, that of Apache Hudi's writers inside it."""
     is_shared = config.writers == "locked" and storage.capabilities.file_lock
+    layout = layout_of(config.table_version, storage.base)
+    if is_shared and has_leases(storage) and layout.makes_links:
+        raise UnsupportedTable(
+            "On version 6 in HDFS the writers of Apache Hudi have to be stopped: they append to log files there.",
+            where=storage.base,
+            hint="Stop them while this runs (hudi_assets.writers=stopped), or upgrade the table to version 8 or 9.",
+        )
     shared = shared_lock(storage, config) if is_shared else None
     with table_lock(storage, WRITE, config=config, wait_s=wait_s, action=action) as held:
         if shared is None:

@@ -132,6 +132,13 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage("in HDFS Java's stack is in an error", _ERRORS, '"(.*?)(?:\\\\n|', '"(.*)(?:', SAID),
     Breakage(
+        "in HDFS a table of version 6 is changed beside Hudi's writers, who append to its log files",
+        _LOCK,
+        "if is_shared and has_leases(storage) and layout.makes_links:",
+        "if False:",
+        LOCKS,
+    ),
+    Breakage(
         "a table in Azure is changed",
         "hudi_assets/engine/storage/azure.py",
         "    def check_writable(self)",
