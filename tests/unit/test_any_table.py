@@ -41,6 +41,11 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
     "custom mode": (9, {"hoodie.record.merge.mode": "CUSTOM"}, "merge mode is CUSTOM"),
     "properties of the merger": (9, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
     "several ordering fields": (9, {"hoodie.table.ordering.fields": "ts,n"}, "several ordering fields"),
+    "several ordering fields of version 6": (
+        6,
+        {"hoodie.table.precombine.field": None, "hoodie.table.ordering.fields": "ts,n"},
+        "several ordering fields",
+    ),
     "no ordering field": (9, {"hoodie.table.ordering.fields": None}, "needs one"),
     "an ordering field that is no column": (
         9,
@@ -209,8 +214,9 @@ def test_files_of_another_kind_are_looked_at_alone(name: str, session: LocalSess
         ("partial updates", False),
         ("custom mode", False),
         ("properties of the merger", False),  # with event-time ordering: a row may be a delete
-        # Hudi's execution carries nothing over.
         ("custom payload", False),
+        # Hudi's execution carries nothing over.
+        ("several ordering fields of version 6", False),
     ],
 )
 def test_a_plan_parts_slices_where_the_order_of_records_is_known(
