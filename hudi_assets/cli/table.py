@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -21,14 +20,13 @@ from hudi_assets.engine import (
     InvalidInput,
     connected_session,
     local_session,
+    named_server,
     session_settings,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark's own variable: the address of a server of Spark Connect.
-REMOTE = "SPARK_REMOTE"
 FAILED, WRONG_USE, NOTHING_TO_DO = 1, 2, 3
 
 
@@ -128,9 +126,11 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures. Where SPARK_REMOTE names a server
     of Spark Connect, a session there.
     """
-    if (url := os.environ.get(REMOTE)) is not None:
+    if url := named_server():
         if hudi_bundle:
-            raise InvalidInput(f"--hudi-bundle needs a Spark of this process, and {REMOTE} names a server.", where=url)
+            raise InvalidInput(
+                "--hudi-bundle needs a Spark of this process, and SPARK_REMOTE names a server.", where=url
+            )
         return connected_session(url)
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     _silence_py4j()

@@ -76,7 +76,7 @@ from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.terms import terms_of
 from hudi_assets.engine.slo.values import SloTerms
-from hudi_assets.engine.spark.connect import connected_session
+from hudi_assets.engine.spark.connect import connected_session, named_server
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
@@ -176,6 +176,7 @@ __all__ = [
     "feed_of",
     "iso",
     "local_session",
+    "named_server",
     "no_threshold_reason",
     "open_storage",
     "parse_latency",

@@ -12,7 +12,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from hudi_assets.catalog.metastore import Metastore
 from hudi_assets.catalog.places import named_metastore
-from hudi_assets.engine import connected_session, session_settings, tell_of_store
+from hudi_assets.engine import connected_session, named_server, session_settings, tell_of_store
 from hudi_assets.home import home, project_root
 
 # What a table's maintenance needs on one machine. `spark_config` in a deployment overrides it.
@@ -32,8 +32,6 @@ LOCAL_SETTINGS: Mapping[str, Any] = {
 }
 
 
-# Spark's own variable: the address of a Spark Connect server.
-REMOTE = "SPARK_REMOTE"
 # The path of Apache Hudi's Spark bundle, for tables whose executor is `hudi`.
 HUDI_BUNDLE = "HUDI_BUNDLE"
 
@@ -53,7 +51,7 @@ class SparkResource(LazyPySparkResource):
     remote: str | None = None
 
     def _init_session(self) -> None:
-        remote = self.remote or os.environ.get(REMOTE)
+        remote = self.remote or named_server()
         if remote:
             if self._spark_session is None:
                 self._spark_session = connected_session(remote)

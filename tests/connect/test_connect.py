@@ -77,6 +77,13 @@ def test_the_command_line_has_its_spark_there(url: str, spark: SparkSession, tmp
     assert table.freshness().freshness == 1_714_554_000_000
 
 
+def test_each_call_makes_a_session_of_its_own(url: str, spark: SparkSession) -> None:
+    other = connected_session(url)
+    assert other is not spark
+    other.stop()
+    assert spark.range(2).count() == 2
+
+
 def test_dagsters_runs_have_theirs_there(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", url)
     monkeypatch.setenv("JAVA_HOME", "/nowhere")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from pyspark.errors import PySparkException
 
 from hudi_assets.cli.table import start_spark
-from hudi_assets.engine import EnvironmentProblem, InvalidInput, connected_session
+from hudi_assets.engine import EnvironmentProblem, InvalidInput, connected_session, named_server, problem_of
 from hudi_assets.engine.spark import connect
 from tests.ports import free_port
 
@@ -76,3 +78,17 @@ def test_workers_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     connect.check_workers(session)
     connect.check_workers(session)
     assert len(asked) == 1
+
+
+def test_an_empty_name_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "")
+    assert named_server() is None
+    assert "SPARK_REMOTE" not in os.environ
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there:1")
+    assert named_server() == "sc://there:1"
+
+
+def test_a_session_that_the_server_has_ended() -> None:
+    problem = problem_of(PySparkException("[INVALID_HANDLE.SESSION_CLOSED] The handle is invalid. Session was closed."))
+    assert isinstance(problem, EnvironmentProblem)
+    assert "knows this session no more" in problem.what

@@ -6,6 +6,7 @@ Python (3.11, 3.12, …) as this process.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +23,7 @@ from hudi_assets.engine.spark.java_runtime import check_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_REMOTE: Final = "SPARK_REMOTE"
 _ANSWER_S: Final = 20.0
 _PACKAGE: Final = "hudi-assets"
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
@@ -29,8 +31,16 @@ _SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
 _CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
 
 
+def named_server() -> str | None:
+    """The Spark Connect server that Spark's own variable names, if it does."""
+    if url := os.environ.get(_REMOTE):
+        return url
+    os.environ.pop(_REMOTE, None)  # PySpark takes an empty one for an address
+    return None
+
+
 def connected_session(url: str) -> SparkSession:
-    """A session of a Spark Connect server.
+    """A new session of a Spark Connect server.
 
     Args:
         url: The server's address, as Spark's own SPARK_REMOTE has it: `sc://HOST:15002`.
@@ -46,7 +56,8 @@ def connected_session(url: str) -> SparkSession:
     _check_answers(url)
     from pyspark.sql import SparkSession
 
-    session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
+    # Not getOrCreate: that gives the session of another server, or one that its server has ended, as well.
+    session: SparkSession = SparkSession.builder.remote(url).create()
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
     return session

@@ -32,6 +32,9 @@ _OF_THE_MACHINE: Final = (
 _DIED: Final = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
 _ROOM: Final = "Spark keeps what it works on in SPARK_LOCAL_DIRS, else in /tmp: make room there, or name another."
 _AGAIN: Final = "Call again: what is unfinished is undone or finished first."
+# The error class of a session that the server has ended: it was idle for an hour, or the server started again.
+_ENDED: Final = "[INVALID_HANDLE."
+_ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
 
 
@@ -78,6 +81,8 @@ def spark_problem(error: BaseException) -> HudiAssetsError | None:
     if not isinstance(error, (PySparkException, *java)):
         return None
     text = _text(error)
+    if _ENDED in text:
+        return EnvironmentProblem("The Spark Connect server knows this session no more.", hint=_ANEW)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
 
 

@@ -63,6 +63,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         CONNECT,
     ),
     Breakage(
+        "an empty SPARK_REMOTE stays for PySpark to take for an address",
+        f"{_ENGINE}/spark/connect.py",
+        "    os.environ.pop(_REMOTE, None)",
+        "    pass",
+        CONNECT,
+    ),
+    Breakage(
+        "a session that a Connect server has ended comes as Spark's own error",
+        f"{_ENGINE}/spark/errors.py",
+        "    if _ENDED in text:\n",
+        "    if False:\n",
+        CONNECT,
+    ),
+    Breakage(
         "packages of Spark Connect that are missing are not named",
         f"{_ENGINE}/spark/connect.py",
         "    if missing:\n",
