@@ -244,7 +244,6 @@ def test_the_payload_class_decides(tmp_path: Path, properties: dict[str, str], m
         ({"hoodie.table.base.file.format": "ORC"}, "not Parquet"),
         ({"hoodie.table.base.file.format": "HFILE"}, "not Parquet"),
         ({"hoodie.populate.meta.fields": "false"}, "no Hudi meta columns"),
-        ({"hoodie.table.cdc.enabled": "true"}, "change data"),
         ({"hudi_assets.table.services": "theirs"}, "hudi_assets.table.services"),
         ({"hudi_assets.exact.split": "yes"}, "hudi_assets.exact.split"),
     ],
