@@ -46,6 +46,7 @@ _SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
 _CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog(home=True)
 # With a Spark of the project's own: whatever catalog its session has.
 _SPARKS_CATALOG_KEY, _SPARKS_CATALOG = "hudi_sparks_catalog", Catalog()
+_LEAST_INTERVAL_MS = 1000
 
 
 class SourceModel(Model, Resolvable):
@@ -78,7 +79,7 @@ class SensorModel(Model, Resolvable):
     name: str | None = None
     look_every: str = "1m"
     """After so long at most the table is looked at again, as `1m`, where ticks take no more than two thirds of it."""
-    minimum_interval_seconds: int | None = None
+    minimum_interval_seconds: int | None = Field(default=None, ge=1)
     """Dagster's own, from the beginning of a tick to the next one's. None: two thirds of `look_every`."""
     report_every: str = "5m"
     """How often freshness, lag and sizes are reported while nothing calls for a reader, as `5m`."""
@@ -87,7 +88,8 @@ class SensorModel(Model, Resolvable):
     @field_validator("report_every", "look_every")
     @classmethod
     def _is_a_duration(cls, text: str, info: ValidationInfo) -> str:
-        return checked_duration(f"sensor.{info.field_name}", text)
+        field = f"sensor.{info.field_name}"
+        return checked_duration(field, text) if info.field_name == "report_every" else checked_interval(field, text)
 
     @property
     def interval(self) -> int:
@@ -363,6 +365,13 @@ def checked_duration(field: str, text: str) -> str:
         parse_latency(text)
     except HudiAssetsError as error:
         raise ValueError(f"{field}: {error}") from error
+    return text
+
+
+def checked_interval(field: str, text: str) -> str:
+    """A duration in which somebody can look."""
+    if parse_latency(checked_duration(field, text)) < _LEAST_INTERVAL_MS:
+        raise ValueError(f"{field}: {text!r} is less than a second")
     return text
 
 

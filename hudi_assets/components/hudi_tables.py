@@ -8,7 +8,7 @@ from typing import Any
 from dagster import Component, ComponentLoadContext, Definitions, Model, Resolvable
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_duration, interval_of
+from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_interval, interval_of
 from hudi_assets.components.refused import Refused, are_shown, shown
 from hudi_assets.dagster.aside import sensor_deadline
 from hudi_assets.dagster.round import Limits, Watched, tables_job, tables_trigger
@@ -21,7 +21,7 @@ class RoundModel(Model, Resolvable):
     name: str | None = None
     look_every: str = "1m"
     """After so long at most each table is looked at again, as `1m`, where ticks take no more than two thirds of it."""
-    minimum_interval_seconds: int | None = None
+    minimum_interval_seconds: int | None = Field(default=None, ge=1)
     """Dagster's own, from the beginning of a tick to the next one's. None: two thirds of `look_every`."""
     look_seconds: float = 40
     """How long a tick may look; the next one goes on. Dagster gives a sensor 60 s in all."""
@@ -32,7 +32,7 @@ class RoundModel(Model, Resolvable):
     @field_validator("look_every")
     @classmethod
     def _is_a_duration(cls, text: str) -> str:
-        return checked_duration("sensor.look_every", text)
+        return checked_interval("sensor.look_every", text)
 
     @field_validator("look_seconds")
     @classmethod

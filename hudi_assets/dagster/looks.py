@@ -90,7 +90,8 @@ def _look(hudi: "HudiTable", table: TableAssets, known: Known) -> tuple[Look, Ex
     if table.slo_terms is None:
         return hudi.look(), None
     try:
-        measured = publish_ms(latest_metadata(known, table.key("freshness")))
+        most = max(0, table.slo_terms.slo_ms - (hudi.config.data_latency_ms or 0)) // 2
+        measured = publish_ms(latest_metadata(known, table.key("freshness")), most)
         return hudi.look(table.slo_terms, tick_ms=table.look_every_ms, publish_ms=measured), None
     except HudiAssetsError:
         raise

@@ -54,7 +54,7 @@ from hudi_assets.dagster.looks import (
 )
 from hudi_assets.dagster.presence import absence
 from hudi_assets.dagster.told import promised_before
-from hudi_assets.engine import Conflict, InvalidInput, Look
+from hudi_assets.engine import Conflict, InvalidInput, Look, iso
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -283,7 +283,7 @@ def _request(
         config = {"ops": {step: {"config": {"clean": False, "archive": False}}}}
     elif decision.threshold is not None:
         step = "__".join(table.key("compaction_plan").path)
-        config = {"ops": {step: {"config": {"threshold": str(decision.threshold)}}}}
+        config = {"ops": {step: {"config": {"threshold": _exact(decision.threshold)}}}}
     state = state.format(kind)
     wait = pause(attempts_of(known.instance, table.run_tags, state, table.key(only or "ro_snapshot")), now)
     if wait is not None:
@@ -298,3 +298,9 @@ def _request(
         asset_selection=[table.key(only)] if only else None,
         run_config=config,
     ), {}
+
+
+def _exact(threshold: int) -> str:
+    """As the run reads it: of digits alone it would refuse some, or take them for a date."""
+    text = iso(threshold) or ""
+    return str(threshold) if text.endswith("ms") else text  # too far from 1970 for a date

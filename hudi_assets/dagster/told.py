@@ -48,15 +48,18 @@ def seconds_besides(instance: DagsterInstance, run_id: str, compacting: float) -
     return None if record is None else max(0.0, time.time() - record.create_timestamp.timestamp() - compacting)
 
 
-def publish_ms(metadata: Mapping[str, Any]) -> int | None:
+def publish_ms(metadata: Mapping[str, Any], most_ms: int) -> int | None:
     """How long a run takes besides its compaction, by the latest ones; None where none was measured.
 
-    The longest, or of many the second: one that waited in a queue for hours is no rule.
+    The longest, or of many the second: one that waited in a queue for hours is no rule. Of few it counts for no more
+    than `most_ms`: else nothing could wait any more.
     """
     longest = sorted(_measured(metadata), reverse=True)
     if not longest:
         return None
-    return round(1000 * longest[1 if len(longest) >= _MANY else 0])
+    if len(longest) >= _MANY:
+        return round(1000 * longest[1])
+    return min(round(1000 * longest[0]), most_ms)
 
 
 def _measured(metadata: Mapping[str, Any]) -> list[float]:

@@ -334,3 +334,7 @@ def test_dagsters_interval_leaves_room_in_look_every() -> None:
     assert interval(look_every="10m", minimum_interval_seconds=7) == 7
     with pytest.raises(ValueError, match=r"sensor\.look_every: .*soon"):
         RoundModel(look_every="soon")
+    with pytest.raises(ValueError, match="less than a second"):
+        RoundModel(look_every="0s")
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        RoundModel(minimum_interval_seconds=0)

@@ -16,10 +16,12 @@ from dagster import (
 )
 
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
+from hudi_assets.dagster import sensors
 from hudi_assets.dagster.decisions import Compact, Wait, decide
 from hudi_assets.dagster.told import BESIDES, publish_ms, told_metadata
 from hudi_assets.engine import InvalidInput, NoPlan, SloTerms, StartNow, WaitUntil
 from hudi_assets.engine.model import Plan
+from hudi_assets.engine.model.units import parse_time
 from hudi_assets.engine.past import rewriting
 from tests.dagster.conftest import Platform
 from tests.dagster.small_source import ms
@@ -48,6 +50,10 @@ def asked(sensor: Sensor) -> RunRequest:
     return request
 
 
+def threshold_of(request: RunRequest, table: str) -> str:
+    return str(request.run_config["ops"][f"{table}__compaction_plan"]["config"]["threshold"])
+
+
 def run(sensor: Sensor, request: RunRequest) -> None:
     """The run that was asked for, of the table's own job."""
     job = sensor.platform.definitions().resolve_job_def("events_compaction")
@@ -74,7 +80,7 @@ def test_it_asks_for_what_the_slo_needs_and_the_run_goes_up_to_there(sensor: Sen
     sensor.platform.ingest(0, 1, 2, 3)
     request = asked(sensor)
     assert "must be in a published base file by 2024-03-01T12:1" in request.tags["hudi_assets/reason"]
-    threshold = int(request.run_config["ops"]["events__compaction_plan"]["config"]["threshold"])
+    threshold = parse_time(threshold_of(request, "events"))
     assert sensor.observed["proposal"].startswith("compact up to ")
     run(sensor, request)
     (done,), (bill,) = sensor.platform.table().past_compactions(), sensor.platform.table().bills()
@@ -113,8 +119,7 @@ def test_a_bound_comes_before_the_slo(sensor: Sensor) -> None:
     words = sensor.observed["proposal_why"]
     assert "MB is needed for the SLO of 12 h" in words
     assert "5 d between two compactions allow none until 2024-03-06T12:00:00Z" in words
-    (request,) = sensor.last.run_requests
-    assert request.asset_selection == [FRESHNESS]  # what has moved on by itself is published
+    assert not sensor.last.run_requests
 
 
 def test_a_proposal_decides_where_there_is_one() -> None:
@@ -135,6 +140,20 @@ def test_a_proposal_decides_where_there_is_one() -> None:
     wait = WaitUntil(5 * HOUR, 100, "not yet")
     assert decide(**(given | {"due": NoPlan("not yet")}), proposal=wait) == Wait("not yet")
     assert isinstance(decide(**given), Wait)
+
+
+@pytest.mark.parametrize(
+    "threshold", [0, -1, 20130101, 86_399_999, 999_999_999, 1_000_000_000, 1_735_689_600_123, -(10**14), 10**17]
+)
+def test_a_run_reads_the_threshold_that_it_was_given(
+    sensor: Sensor, threshold: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of digits alone `0` is refused, `20130101` is a day of 2013, and `1000000000` looks like seconds."""
+    sensor.platform.ingest(0)
+    start = StartNow(threshold, 100, 1, 1, None, True, "rows are due")
+    monkeypatch.setattr(rewriting, "propose", lambda *_: start)
+    monkeypatch.setattr(sensors, "decide", lambda **_: Compact("rows are due", None, threshold))
+    assert parse_time(threshold_of(asked(sensor), "events")) == threshold
 
 
 # -- what is learnt -------------------------------------------------------------------------------
@@ -162,10 +181,26 @@ def test_every_publication_keeps_what_runs_took(sensor: Sensor) -> None:
 
 
 def test_of_many_runs_the_slowest_may_be_an_accident() -> None:
-    assert publish_ms({}) is None
-    assert publish_ms({BESIDES: "?"}) is None
-    assert publish_ms({BESIDES: [20.0, 7000.0]}) == 7_000_000
-    assert publish_ms({BESIDES: [20.0, 7000.0, 30.0, 10.0, 10.0]}) == 30_000
+    assert publish_ms({}, HOUR) is None
+    assert publish_ms({BESIDES: "?"}, HOUR) is None
+    assert publish_ms({BESIDES: [20.0, 3000.0]}, HOUR) == 3_000_000
+    assert publish_ms({BESIDES: [20.0, 7000.0, 30.0, 10.0, 10.0]}, HOUR) == 30_000
+
+
+def test_of_few_runs_one_that_took_hours_leaves_time_to_wait() -> None:
+    assert publish_ms({BESIDES: [40.0, 8 * 3600.0, 45.0]}, HOUR) == HOUR
+    assert publish_ms({BESIDES: [8 * 3600.0] * 5}, HOUR) == 8 * HOUR  # that is the rule
+
+
+def test_a_run_that_took_longer_than_the_slo_keeps_no_row_from_waiting(sensor: Sensor) -> None:
+    sensor.platform.attributes = BY_SLO | {"freshness_slo": "15h"}
+    sensor.platform.ingest(0)
+    assert sensor.platform.compact(threshold=str(ms(0.5))).success
+    sensor.platform.ingest(1)  # what is left begins at 01:15, and it is 06:00
+    slow = AssetMaterialization(FRESHNESS, metadata={BESIDES: MetadataValue.json([20 * 3600.0])})
+    sensor.instance.report_runless_asset_event(slow)
+    sensor.tick()
+    assert "needs no compaction until" in sensor.skip
 
 
 # -- what the check says --------------------------------------------------------------------------
@@ -247,7 +282,7 @@ def test_of_many_tables_each_has_its_own_slo(tmp_path: Path, quick: Platform, mo
             asset_selection=set(request.asset_selection)
         )
         validate_run_config(job, request.run_config)
-        assert request.run_config["ops"][f"t{number}__compaction_plan"]["config"]["threshold"].isdecimal()
+        assert threshold_of(request, f"t{number}").endswith("Z")
     (waits,) = [event for event in found.asset_events if event.asset_key == AssetKey(["t3", "freshness"])][:1]
     assert waits.metadata["proposal"].value.startswith("wait until ")
 
@@ -278,7 +313,10 @@ def test_a_block_has_the_owners_words() -> None:
         ({"compact_by": "freshness_slo", "bounds": {"bytes_per_hour": 0}}, "greater than or equal to 1"),
         ({"compact_by": "freshness_slo", "bounds": {"hours": "22"}}, "bounds.hours: '22' are no hours of the day"),
         ({"compact_by": "freshness_slo", "bounds": {"hours": "6-6"}}, "bounds.hours"),
+        ({"compact_by": "freshness_slo", "bounds": {"hours": "24-0"}}, "bounds.hours: \\(24, 0\\) are no hours"),
         ({"compact_by": "freshness_slo", "bounds": {"gap": "1h"}}, "gap"),
+        ({"sensor": {"look_every": "0s"}}, "sensor.look_every: '0s' is less than a second"),
+        ({"sensor": {"minimum_interval_seconds": 0}}, "greater than or equal to 1"),
         (
             {"compact_by": "freshness_slo", "settings": {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}},
             "goes with no hoodie.compact.inline.trigger.strategy",

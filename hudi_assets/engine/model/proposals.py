@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class StartNow:
     """Compact now, up to the threshold.
 
-    `size`: what it reads and writes at most. `next_ms`: when what is left needs the next one; None where nothing is.
+    `size`: what it reads and writes at most. `next_ms`: when what is left up to the
+    watermark needs the next one; None where nothing is.
     `in_time`: by what was learnt, the SLO is kept for all rows that came in time.
     """
 

@@ -48,8 +48,13 @@ def proposal_of(
     pending = next(iter(state.executable_plans), None)
     if pending is not None:
         return WaitUntil(state.now_ms, 0, f"compaction {pending.instant} is planned and comes first")
-    clock = Clock(state.now_ms) if tick_ms is None else Clock(state.now_ms, tick_ms)
-    return propose(view_of(state, latency), history_of(state, publish_ms), clock, terms)
+    clock, history = (
+        Clock(state.now_ms) if tick_ms is None else Clock(state.now_ms, tick_ms),
+        history_of(state, publish_ms),
+    )
+    if state.config.clock == "commit":  # it stands still until the next commit
+        clock = Clock(clock.now_ms, max(clock.tick_ms, history.commit_gap_ms))
+    return propose(view_of(state, latency), history, clock, terms)
 
 
 def view_of(state: TableState, latency: Latency | None = None) -> View:

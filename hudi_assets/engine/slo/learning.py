@@ -15,6 +15,9 @@ _MS_PER_BYTE: Final = 1 / 50_000
 _UNLEARNT: Final = 1.0
 _LATEST: Final = 30
 _ENOUGH: Final = 3
+# Of so many compactions one may be an accident: resumed hours later, or beside a machine's failure.
+_MANY: Final = 5
+_ACCIDENT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,40 @@ class Speed:
 
 
 def learn(done: Sequence[Done]) -> Speed:
-    """A line through the latest compactions, and what they stray from it: all of them, and more where they are few."""
-    known = [one for one in done[-_LATEST:] if one.duration_ms > 0]
+    """A line through the latest compactions, and what they stray from it: all of them, and more where they are few.
+
+    One that took several times as long as the others let expect is left out. A second one like it counts.
+    """
+    known: Sequence[Done] = [one for one in done[-_LATEST:] if one.duration_ms > 0]
     if not known:
         return Speed(_FIXED_MS, _MS_PER_BYTE, _UNLEARNT)
+    if len(known) >= _MANY:
+        known = _without_accident(known)
+    return _learnt(known)
+
+
+def _without_accident(known: Sequence[Done]) -> Sequence[Done]:
+    """All but the one that is furthest beyond what the others let expect, if it is far beyond.
+
+    It may have drawn the line of all to itself, so the longest one is asked about too, and the longest by its bytes.
+    """
+    line = Speed(*_line([one.size for one in known], [one.duration_ms for one in known]), 0)
+    numbers = range(len(known))
+    suspects = {
+        max(numbers, key=lambda number: known[number].duration_ms),
+        max(numbers, key=lambda number: known[number].duration_ms / max(1, known[number].size)),
+        max(numbers, key=lambda number: known[number].duration_ms / max(1.0, line.likely(known[number].size))),
+    }
+    worst, rest = float(_ACCIDENT), known
+    for number in sorted(suspects):
+        others = [*known[:number], *known[number + 1 :]]
+        beyond = known[number].duration_ms / max(1, _learnt(others).at_most(known[number].size))
+        if beyond > worst:
+            worst, rest = beyond, others
+    return rest
+
+
+def _learnt(known: Sequence[Done]) -> Speed:
     fixed, slope = _line([one.size for one in known], [one.duration_ms for one in known])
     line = Speed(fixed, slope, 0)
     stray = [one.duration_ms / max(1.0, line.likely(one.size)) - 1 for one in known]

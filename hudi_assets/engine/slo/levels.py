@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from hudi_assets.engine.slo.bounds import last_open, spacing
 from hudi_assets.engine.slo.learning import Speed
 from hudi_assets.engine.slo.selection import taken_from
-from hudi_assets.engine.slo.values import UNKNOWN, History, Log, SloTerms, View
+from hudi_assets.engine.slo.values import UNKNOWN, Clock, History, Log, SloTerms, View
 
 _MOST: Final = 24
 
@@ -49,17 +49,17 @@ def due_of(log: Log, terms: SloTerms, history: History) -> tuple[float, float]:
     return math.inf, max(log.committed_ms, last + terms.late_gap_ms)
 
 
-def levels_of(view: View, terms: SloTerms, history: History, now_ms: int) -> tuple[Level, ...]:
+def levels_of(view: View, terms: SloTerms, history: History, reach_ms: int) -> tuple[Level, ...]:
     """At most a few dozen, so that a table of any size takes the same time. The first holds the oldest files alone.
 
-    Event times after now are no thresholds.
+    Event times after `reach_ms` are no thresholds.
     """
     logs = sorted(
         (
             (at, number, log)
             for number, group in enumerate(view.groups)
             for at, log in zip(taken_from(group, view.cut), group.logs, strict=True)
-            if at <= now_ms
+            if at <= reach_ms
         ),
         key=lambda one: one[:2],
     )
@@ -75,7 +75,7 @@ def levels_of(view: View, terms: SloTerms, history: History, now_ms: int) -> tup
             sizes[number] = sizes.get(number, 0) + log.size
             first += 1
         if top == UNKNOWN:  # no threshold is as old
-            top = logs[first][0] - 1 if first < len(logs) else now_ms
+            top = logs[first][0] - 1 if first < len(logs) else reach_ms
         found.append(Level(top, due, late, sizes, first - begun))
     return tuple(found)
 
@@ -134,6 +134,26 @@ class Work:
     def parts(self) -> list[list[Part]]:
         """What could be the first compaction of the work from each level on."""
         return [self._parts(first, self.latest) for first in range(len(self.levels))]
+
+    def kept_again(self, part: Part, clock: Clock) -> float:
+        """When nothing is left that is overdue, if this part goes first, now, and what follows as soon as can be."""
+        begins = [math.inf] * (len(self.levels) + 1)  # the earliest start of what remains from a level on
+        taken_ms = self.speed.at_most(part.size)
+        ends: float = clock.now_ms + taken_ms
+        if self.latest[part.upto + 1] > ends - clock.tick_ms:
+            return ends
+        begins[part.upto + 1] = clock.now_ms + spacing(self.terms, taken_ms, part.size)
+        found = math.inf
+        for first in range(part.upto + 1, len(self.levels)):
+            if begins[first] < found:
+                for then in self.parts[first]:
+                    taken_ms = self.speed.at_most(then.size)
+                    ends = begins[first] + taken_ms
+                    if self.latest[then.upto + 1] > ends - clock.tick_ms:
+                        found = min(found, ends)
+                    free = begins[first] + spacing(self.terms, taken_ms, then.size)
+                    begins[then.upto + 1] = min(begins[then.upto + 1], free)
+        return found
 
     def _parts(self, first: int, latest: list[float]) -> list[Part]:
         touched: set[int] = set()

@@ -32,8 +32,13 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
         return WaitUntil(now + terms.slo_ms, 0, "no log file remains with event times up to now")
     # Nothing has to start sooner than one compaction of everything: until then nothing needs to be weighed.
     needed, best = last_open(terms, work.start_of_all), None
+    within = work
     if needed < now + tick:
-        best = _best(work, _peace(view, history, work), clock)
+        # A threshold above the watermark would promise what rows can still break that come in time.
+        within = _work(view, history, terms, now - view.latency_ms)
+        if not within.levels:
+            return _wait_for_watermark(view, work, now)
+        best = _best(within, _peace(view, history, within), clock)
         needed = last_open(terms, best.start)
     free, bound = earliest(terms, history.done[-1] if history.done else None, now)
     if best is None or needed >= now + tick:
@@ -41,7 +46,12 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
         return WaitUntil(max(int(until), free), work.size, words.can_wait(work, int(needed)))
     if free > now:
         return WaitUntil(free, work.size, words.bound_holds(work, best.size, bound or "", free))
-    return _start(view, work, best, clock)
+    return _start(view, within, best, clock)
+
+
+def _wait_for_watermark(view: View, work: Work, now: int) -> WaitUntil:
+    until = max(now + 1, work.levels[0].threshold + view.latency_ms)
+    return WaitUntil(until, work.size, words.with_reach(words.above_watermark(work, view), view, work.terms))
 
 
 def _start(view: View, work: Work, best: Part, clock: Clock) -> StartNow:
@@ -59,15 +69,15 @@ def _start(view: View, work: Work, best: Part, clock: Clock) -> StartNow:
         logs=sum(level.logs for level in taken),
         next_ms=next_ms,
         in_time=in_time,
-        why="; ".join(filter(None, (why, words.unreachable(view, work.terms)))),
+        why=words.with_reach(why, view, work.terms),
     )
 
 
-def _work(view: View, history: History, terms: SloTerms, now: int) -> Work:
+def _work(view: View, history: History, terms: SloTerms, reach: int) -> Work:
     speed = learn(history.done)
     half = (terms.slo_ms - view.latency_ms - history.publish_ms) / 2
     return Work(
-        levels=levels_of(view, terms, history, now),
+        levels=levels_of(view, terms, history, reach),
         bases=tuple(group.base_bytes for group in view.groups),
         terms=terms,
         speed=speed,
@@ -95,7 +105,9 @@ class _Rest:
 
 
 def _best(work: Work, peace: float, clock: Clock) -> Part:
-    """The first compaction of those that together rewrite the least; where all are too late, the least late one.
+    """The first compaction of those that together rewrite the least.
+
+    Where nothing keeps the SLO any more: of those after which it is kept again the soonest.
 
     What a group's last compaction starts later than now is worth a share of its base file: its next one is later too.
     """
@@ -104,8 +116,11 @@ def _best(work: Work, peace: float, clock: Clock) -> Part:
     for first in reversed(range(1, len(work.levels))):
         rest[first] = min(_costs(work, first, highest, rest, peace, clock), key=lambda one: one.cost)
 
+    overdue = work.latest[0] <= clock.now_ms - clock.tick_ms
+
     def too_late(part: Part) -> int:
-        return max(0, int(clock.now_ms - part.start)) // clock.tick_ms
+        late = work.kept_again(part, clock) - clock.now_ms if overdue else clock.now_ms - part.start
+        return max(0, int(late)) // clock.tick_ms
 
     found = _costs(work, 0, highest, rest, peace, clock)
     ranked = zip(work.parts[0], found, strict=True)

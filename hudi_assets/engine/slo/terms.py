@@ -6,7 +6,7 @@ import re
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model.units import parse_latency
-from hudi_assets.engine.slo.values import SloTerms
+from hudi_assets.engine.slo.values import HOURS_HINT, SloTerms
 
 
 def terms_of(
@@ -41,5 +41,5 @@ def hours_of(text: str) -> tuple[int, int]:
     """Two hours of the day, from and to."""
     found = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text.strip())
     if found is None:
-        raise InvalidInput(f"{text!r} are no hours of the day.", hint="Give two of 0 to 24, as 22-6.")
+        raise InvalidInput(f"{text!r} are no hours of the day.", hint=HOURS_HINT)
     return int(found[1]), int(found[2])

@@ -11,6 +11,7 @@ from hudi_assets.engine.model.units import duration
 
 # The event time of a log file of which none is known: older than all.
 UNKNOWN: Final = -(1 << 62)
+HOURS_HINT: Final = "Give from 0 to 23 and to 0 to 24, as 22-6."
 
 
 class Cut(StrEnum):
@@ -74,6 +75,10 @@ class Clock:
     now_ms: int
     tick_ms: int = 60_000
 
+    def __post_init__(self) -> None:
+        if self.tick_ms <= 0:
+            raise InvalidInput("Nobody asks again after no time.", hint="Give a tick of a millisecond or more.")
+
 
 @dataclass(frozen=True, slots=True)
 class SloTerms:
@@ -96,8 +101,10 @@ class SloTerms:
             raise InvalidInput(f"An SLO of {duration(self.slo_ms)} is none.", hint="Give a duration, as 6h.")
         if self.bytes_per_hour is not None and self.bytes_per_hour <= 0:
             raise InvalidInput("No bytes an hour is no bound.", hint="Give 1 or more, or leave it out.")
-        if self.hours is not None and (self.hours[0] == self.hours[1] or not all(0 <= h <= 24 for h in self.hours)):
-            raise InvalidInput(f"{self.hours} are no hours of the day.", hint="Give two of 0 to 24, as 22 and 6.")
+        if self.hours is not None:
+            begins, ends = self.hours
+            if begins == ends or not (0 <= begins < 24 and 0 <= ends <= 24):
+                raise InvalidInput(f"{self.hours} are no hours of the day.", hint=HOURS_HINT)
 
     @property
     def late_gap_ms(self) -> int:

@@ -46,17 +46,25 @@ def starts(work: Work, size: int, left: str, next_ms: int | None, *, in_time: bo
 def left_out(groups: int, size: int) -> str:
     """What waits for a later compaction."""
     if not groups:
-        return "it takes every remaining log file"
+        return "it takes every remaining log file up to the watermark"
     return f"{groups} file groups wait, since taking them now would rewrite {megabytes(size)} that can be put off"
 
 
-def unreachable(view: View, terms: SloTerms) -> str | None:
-    """Why no policy keeps the SLO; None where one may."""
-    if view.latency_ms < terms.slo_ms:
-        return None
+def above_watermark(work: Work, view: View) -> str:
+    """Why nothing is done although it is needed: a compaction would move no freshness."""
     return (
-        f"no compaction keeps an SLO of {duration(terms.slo_ms)} with a data latency of {duration(view.latency_ms)}: "
-        "the freshness lies that far behind the clock at the best"
+        f"the oldest remaining event is of {_oldest(work)}, above the watermark, which lies "
+        f"{duration(view.latency_ms)} behind the clock"
+    )
+
+
+def with_reach(why: str, view: View, terms: SloTerms) -> str:
+    """What is said of a proposal, and why no policy keeps the SLO, where none does."""
+    if view.latency_ms < terms.slo_ms:
+        return why
+    return (
+        f"{why}; no compaction keeps an SLO of {duration(terms.slo_ms)} with a data latency of "
+        f"{duration(view.latency_ms)}: the freshness lies that far behind the clock at the best"
     )
 
 

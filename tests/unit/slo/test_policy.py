@@ -91,8 +91,8 @@ def test_nothing_remains() -> None:
 
 
 def test_what_its_file_groups_have_besides_comes_along() -> None:
-    found = starts(view(group("a", 10**9, log(5.98), log(3), log(0.2))))
-    assert found.threshold == NOW - round(0.2 * HOUR)
+    found = starts(view(group("a", 10**9, log(5.98), log(3), log(0.6))))
+    assert found.threshold == NOW - round(0.6 * HOUR)
     assert found.logs == 3
     assert "takes every remaining log file" in found.why
 
@@ -152,7 +152,18 @@ def test_unknown_event_times_are_older_than_all() -> None:
     unknown = Log(NOW, UNKNOWN, NOW, 1)
     found = starts(view(group("a", 10**8, unknown), group("b", 10**11, log(1))))
     assert found.threshold == NOW - HOUR - 1
-    assert starts(view(group("a", 10**8, unknown))).threshold == NOW
+    assert starts(view(group("a", 10**8, unknown))).threshold == NOW - 30 * MINUTE
+
+
+def test_no_threshold_lies_above_the_watermark() -> None:
+    """Else rows of the next commit, in time by the data latency, would lie below what was compacted."""
+    found = starts(view(group("a", 10**9, log(5.98), log(3), log(0.2))))
+    assert (found.threshold, found.logs) == (NOW - 3 * HOUR, 2)
+    above = waits(view(group("a", 10**8, log(5.99)), latency=7 * HOUR))
+    assert above.until_ms == NOW - round(5.99 * HOUR) + 7 * HOUR
+    assert "above the watermark, which lies 7 h behind the clock" in above.why
+    assert "no compaction keeps an SLO of 6 h with a data latency of 7 h" in above.why
+    starts(view(group("a", 10**8, log(5.99)), latency=7 * HOUR), now=above.until_ms)
 
 
 def test_a_gap_between_two_starts() -> None:
@@ -182,11 +193,13 @@ def test_hours_of_the_day_that_end_before_it_is_due() -> None:
 
 
 def test_an_slo_below_the_latency_is_told() -> None:
-    found = starts(view(group("a", 10**8, log(5.99)), latency=7 * HOUR))
+    found = starts(view(group("a", 10**8, log(7.01)), latency=7 * HOUR))
     assert "no compaction keeps an SLO of 6 h with a data latency of 7 h" in found.why
 
 
-@pytest.mark.parametrize("wrong", [{"slo_ms": 0}, {"bytes_per_hour": 0}, {"hours": (3, 3)}, {"hours": (3, 25)}])
+@pytest.mark.parametrize(
+    "wrong", [{"slo_ms": 0}, {"bytes_per_hour": 0}, {"hours": (3, 3)}, {"hours": (3, 25)}, {"hours": (24, 0)}]
+)
 def test_wrong_terms_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         SloTerms(**({"slo_ms": HOUR} | wrong))  # type: ignore[arg-type]
@@ -198,6 +211,53 @@ def test_a_large_backlog_is_compacted_in_parts_so_that_fresh_rows_need_not_wait(
     found = starts(view(*old, group("new", 10**8, log(0.3))))
     assert found.groups < 24
     assert learn(STEADY).at_most(found.size) <= 3 * HOUR
+
+
+def backlog(latest_h: float) -> View:
+    """An hour's rows of ten hours in each of 16 file groups, as an outage of the daemon leaves them."""
+    hours = [latest_h + 10 - n for n in range(11)]
+    return view(*[group(f"g{n}", 10**9, *[log(hour) for hour in hours]) for n in range(16)], latency=2 * HOUR)
+
+
+@pytest.mark.parametrize("done", [(), STEADY])
+def test_an_overdue_backlog_goes_in_one_piece(done: tuple[Done, ...]) -> None:
+    """In slices every base file would be rewritten for each, and the SLO would be broken for longer."""
+    found = starts(backlog(0.2), done=done)
+    assert found.groups == 16
+    assert not found.in_time
+    after = learn(done).at_most(found.size)
+    left = view(*[group(g.file_id, g.base_bytes, *g.logs[found.logs // 16 :]) for g in backlog(0.2).groups])
+    kept = ask(left, done=(*done, Done(NOW, after, found.size)), now=NOW + after)
+    assert isinstance(kept, WaitUntil) or kept.in_time
+
+
+def test_what_is_overdue_does_not_wait_for_what_is_not() -> None:
+    """An hour of work in another file group would make it an hour later, whatever it saves."""
+    slow = group("slow", 30_000_000_000, log(6.5), log(6.4))
+    found = starts(view(slow, group("other", 90_000_000_000, log(4))))
+    assert (found.groups, found.logs) == (1, 2)
+
+
+@pytest.mark.parametrize("size", [1_000_000, 2_000_000_000, 30_000_000_000])
+def test_one_compaction_that_took_hours_is_no_rule(size: int) -> None:
+    """It was resumed hours after it had begun. A second one counts."""
+    usual = tuple(Done(NOW - DAY, MINUTE + n * 1000, 2_000_000_000 + n * 10**7) for n in range(20))
+    accident = Done(NOW - DAY, 8 * HOUR, size)
+    for place in (0, 10, 20):
+        assert learn((*usual[:place], accident, *usual[place:])).at_most(2_000_000_000) < 3 * MINUTE
+    assert learn((*usual, accident, accident)).at_most(size) >= 8 * HOUR
+    assert learn((*usual[:3], accident)).at_most(size) >= 8 * HOUR  # too few to know
+
+
+def test_what_takes_longer_with_more_bytes_is_no_accident() -> None:
+    large = Done(NOW - DAY, HOUR, 360_000_000_000)
+    assert learn((*STEADY[:29], large)).at_most(large.size) >= HOUR
+    assert learn((*STEADY[:29], Done(NOW - DAY, 2 * MINUTE, 6_000_000_000))).at_most(6_000_000_000) >= 2 * MINUTE
+
+
+def test_nobody_asks_again_after_no_time() -> None:
+    with pytest.raises(InvalidInput):
+        Clock(NOW, 0)
 
 
 LOGS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), min_size=1, max_size=7)

@@ -79,6 +79,17 @@ def test_a_long_slo_waits(life: Life) -> None:
     assert found.until_ms > life.table.now_ms() + 3_000_000
 
 
+def test_a_clock_that_commits_move_stands_still_in_between(session: LocalSession, tmp_path: Path) -> None:
+    """The next commit, and the next look with it, is three hours away: by then eight hours are over."""
+    made = Life(tmp_path / "t", session)
+    for _ in range(3):
+        made.upsert()
+        made.number += 3 * 3600 - 1
+    assert history_of(made.table.state()).commit_gap_ms == 3 * 3_600_000
+    assert isinstance(made.table.propose_compaction(SloTerms(8 * 3_600_000)), StartNow)
+    assert isinstance(made.table.propose_compaction(SloTerms(10 * 3_600_000)), WaitUntil)
+
+
 def test_a_pending_plan_comes_first(life: Life) -> None:
     plan = life.table.plan_compaction(threshold=3500)
     assert isinstance(plan, Plan)
