@@ -35,6 +35,19 @@ def test_what_is_no_path(path: str) -> None:
     assert "KEY" not in str(refused.value)
 
 
+@pytest.mark.parametrize("suffix", [".dfs.core.chinacloudapi.cn", ".dfs.core.usgovcloudapi.net", ".xcore.windows.net"])
+def test_another_cloud_needs_its_endpoint(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the account of that name in the public one is asked."""
+    for name in ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    path = f"abfss://container@account{suffix}/t"
+    with pytest.raises(InvalidInput, match="the public Azure would be asked") as refused:
+        open_storage(path)
+    assert "AZURE_STORAGE_ENDPOINT" in str(refused.value.hint)
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "https://account.example")
+    assert open_storage(path).base == path
+
+
 @pytest.mark.parametrize("path", ["gs://bucket/t", "abfss://container@account.dfs.core.windows.net/t"])
 def test_changes_and_options_are_refused(path: str) -> None:
     storage = open_storage(path)

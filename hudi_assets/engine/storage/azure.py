@@ -29,7 +29,12 @@ _CAPABILITIES: Final = Capabilities(
     at_once=32,
 )
 _PATH: Final = re.compile(r"abfss?://([a-z0-9][a-z0-9-]{1,62})@([a-z0-9]{3,24})((?:\.[A-Za-z0-9-]+)*)(?:/(.*))?")
+_PUBLIC: Final = ".core.windows.net"
 _RETRIES: Final[Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
+
+
+def _endpoint() -> str:
+    return os.environ.get("AZURE_STORAGE_ENDPOINT") or os.environ.get("AZURE_ENDPOINT") or ""
 
 
 class AzureStorage(ObjectStorage):
@@ -55,7 +60,7 @@ class AzureStorage(ObjectStorage):
     def _client(self, request_s: float | None) -> ObjectStore:
         del request_s
         container, _, host = self.bucket.partition("@")
-        endpoint = os.environ.get("AZURE_STORAGE_ENDPOINT") or os.environ.get("AZURE_ENDPOINT") or ""
+        endpoint = _endpoint()
         given: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
         return AzureStore(
             container,
@@ -77,4 +82,10 @@ def open_azure(path: str, options: Mapping[str, str]) -> AzureStorage:
     if found is None or not folder or any(part in ("", ".", "..") for part in folder.split("/")):
         hint = f"Give {scheme}://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH. Credentials are no part of it."
         raise InvalidInput(f"A path of {scheme}:// that names no container, account and folder.", hint=hint)
+    if found[3] and not found[3].lower().endswith(_PUBLIC) and not _endpoint():
+        raise InvalidInput(
+            f"The account's host ends in {found[3]}. Without an endpoint the public Azure would be asked instead.",
+            where=f"{scheme}://{found[1]}@{found[2]}{found[3]}",
+            hint="Let AZURE_STORAGE_ENDPOINT say where the account is.",
+        )
     return AzureStorage(f"{scheme}://{found[1]}@{found[2]}{found[3]}/{folder}")
