@@ -18,6 +18,10 @@ from tests.stores.test_changes import new_table
 from tests.stores.test_hdfs_tables import new_path
 
 NODE = "org.apache.hadoop.hdfs.server.namenode"
+IPC = "org.apache.hadoop.ipc"
+ACCESS = "org.apache.hadoop.security.AccessControlException"
+NOT_SIMPLE = "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"
+SAFE = "SafeModeException: Cannot create x. Name node is in safe mode."
 DENIED = (
     'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=mallory, access=WRITE, '
     f'inode=\\\\"/p\\\\":root:supergroup:drwxr-xr-x\\\\n\\\\tat {NODE}.FSPermissionChecker.check")'
@@ -74,6 +78,15 @@ def test_the_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         (OSError("Connection refused (os error 111)"), Unanswered, "does not answer"),
         (RuntimeError('InvalidArgument("No NameNode hosts found")'), EnvironmentProblem, "No name node is known"),
         (RuntimeError('SASLError("no mechanism")'), EnvironmentProblem, "by Kerberos"),
+        (RuntimeError("NoSASLMechanism"), EnvironmentProblem, "by Kerberos"),
+        (RuntimeError(f'FatalRPCError("{ACCESS}", "{NOT_SIMPLE}\\n")'), EnvironmentProblem, "by Kerberos"),
+        (RuntimeError('FatalRPCError("javax.security.sasl.SaslException", "x")'), EnvironmentProblem, "by Kerberos"),
+        (RuntimeError(DENIED.replace("/p", "/data/kerberos_events")), PermissionError, "refuses it to mallory"),
+        (RuntimeError(DENIED.replace("/p", "/SASL/GSSAPI")), PermissionError, "refuses it to mallory"),
+        (RuntimeError('DataTransferError("of /kerberos/SASLError aborted")'), Unanswered, "does not answer"),
+        (RuntimeError(f'RPCError("{IPC}.StandbyException", "READ in state standby\\n")'), Unanswered, "is on standby"),
+        (RuntimeError(f'RPCError("{IPC}.RetriableException", "{NODE}.{SAFE}\\n")'), Unanswered, "yet: .*in safe mode"),
+        (RuntimeError(f'RPCError("{IPC}.RetriableException", "busy\\n")'), Unanswered, "yet: busy"),
         (RuntimeError(f'RPCError("{NODE}.SafeModeException", "Cannot create\\n")'), OSError, "in safe mode"),
         (RuntimeError('RPCError("a.b.DSQuotaExceededException", "x\\n")'), OSError, "quota"),
         (RuntimeError('RPCError("a.b.FooException", "it is so\\n\\tat a.b.c")'), OSError, r"FooException: it is so\)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hudi_assets.engine.errors import LockLost
 from hudi_assets.engine.storage.interface import LOCKS, Fence
 
 
@@ -30,7 +31,11 @@ class Fenced:
         """Before each request that changes something: whoever has lost its lock changes nothing more."""
         if not path.startswith(f"{LOCKS}/"):
             for fence in tuple(self._fences):
-                fence.fence()
+                try:
+                    fence.fence()
+                except LockLost:
+                    if fence in self._fences:  # else this process has released it meanwhile, in another thread
+                        raise
 
     def _tell_doubt(self, path: str) -> None:
         """A request may arrive at the store yet."""

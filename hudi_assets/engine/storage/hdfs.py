@@ -20,6 +20,7 @@ from hudi_assets.engine.errors import (
     Conflict,
     EnvironmentProblem,
     InvalidInput,
+    LockLost,
     UnsupportedTable,
     machine_problem,
 )
@@ -87,7 +88,7 @@ class HdfsStorage(HdfsFolder):
             if after is None or stamp(before) != stamp(after):
                 continue  # replaced meanwhile
             version = _version(after, data)
-            if not self._finish(path, version):
+            if self._holder(path) is not None or not self._finish(path, version):
                 return data, version
 
     # -- writing ------------------------------------------------------------------------------------
@@ -107,28 +108,47 @@ class HdfsStorage(HdfsFolder):
         self.replace(path, b"")
 
     def replace(self, path: str, data: bytes) -> None:
+        """Once more where this process released the lock meanwhile: a heartbeat outlasts the locks inside it."""
         self._at(path)
-        self._may_change(path)
-        staged = self._staged(path)
-        self._write(staged, data)
-        self._give(staged, path, overwrite=True)
+        while True:
+            self._may_change(path)
+            staged = self._staged(path)
+            try:
+                self._write(staged, data)
+                self._give(staged, path, overwrite=True)
+                return
+            except LockLost:
+                if not self._is_released(staged):
+                    raise
 
     def replace_if(self, path: str, data: bytes, version: str) -> str:
-        """What follows a version is decided by a folder of the version's name, which is made once, with the new file.
-
-        Whoever sees one moves the file out of it, to its place. The folder itself stays for a day, so that no second
-        one is made.
-        """
+        """Under a lock one rename from its holder's folder, as nobody else changes the file. Else by a claim."""
         self._may_change(path)
         if not self._is_still(path, version):
             raise self._changed(path)
-        made, new = self._new_version(data, version)
+        if self._holder(path) is None:
+            return self._replace_by_claim(path, data, version)
+        staged = self._staged(path)
+        new = self._new_version(staged, data, version)
+        if not self._is_still(path, version):
+            self._delete_now(staged)
+            raise self._changed(path)
+        self._give(staged, path, overwrite=True)
+        return new
+
+    def _replace_by_claim(self, path: str, data: bytes, version: str) -> str:
+        """For the locks' own files. What follows a version is decided by a folder of the version's name, made once.
+
+        The new file is in it. Whoever sees one moves the file out of it, to its place. The folder itself stays for a
+        day, so that no second one is made.
+        """
+        made = f"{CLAIMS}/{uuid.uuid4().hex}"
+        new = self._new_version(f"{made}/new", data, version)
         claim = self._claim(path, version)
-        moved = made if self._holder(path) is None else self._into_holders_folder(path, made)
         try:
-            self._give(moved or made, claim, overwrite=False)
+            self._give(made, claim, overwrite=False)
         except FileExistsError:
-            self._delete_now(moved or made)
+            self._delete_now(made)
             self._finish(path, version)
             raise self._changed(path) from None
         if not self._is_still(path, version) and self.exists(f"{claim}/new"):
@@ -139,17 +159,16 @@ class HdfsStorage(HdfsFolder):
         self._sweep_claims()
         return new
 
-    def _new_version(self, data: bytes, before: str) -> tuple[str, str]:
-        """A folder with the new file, and its version. The same bytes in the same millisecond would be the same one."""
+    def _new_version(self, staged: str, data: bytes, before: str) -> str:
+        """Write a new file; its version. The same bytes in the same millisecond would be the same one."""
         while True:
-            made = f"{CLAIMS}/{uuid.uuid4().hex}"
-            self._write(f"{made}/new", data)
-            written = self._status(f"{made}/new")
+            self._write(staged, data)
+            written = self._status(staged)
             if written is None:
-                raise self._missing(f"{made}/new")
+                raise self._lost() if self._is_of_lock(staged) else self._missing(staged)
             if (new := _version(written, data)) != before:
-                return made, new
-            self._delete_now(made)
+                return new
+            self._delete_now(staged)
 
     def _claim(self, path: str, version: str) -> str:
         return f"{CLAIMS}/{hashlib.sha256(path.encode()).hexdigest()[:16]}.{version}"
@@ -194,15 +213,15 @@ class HdfsStorage(HdfsFolder):
         self._give(staged, path, overwrite=True)
 
     def publish(self, staged: str, path: str) -> None:
+        """It is moved away first: so only this call's own second try finds it gone."""
         self._may_change(path)
-        moved: str | None = staged
-        if self._holder(path) is not None:
-            moved = self._into_holders_folder(path, staged)
+        moved = self._into_holders_folder(path, staged)
         if moved is None:
             raise self._missing(staged)
         try:
-            self._rename(moved, path, overwrite=False)
+            self._give(moved, path, overwrite=False)
         except FileExistsError:
+            self._delete_now(moved)
             raise _too_late("Another process created this file first.", self.uri(path)) from None
 
     def copy(self, source: str, target: str) -> None:

@@ -15,7 +15,10 @@ _REMOTE_ERROR: Final = re.compile(r'RPCError\("([\w.$]+)", "(.*?)(?:\\n|"\)|$)',
 _WHO: Final = re.compile(r"user=([^,]+), access=(\w+)")
 _NO_PARENT: Final = "rename destination parent"
 _NO_NAME_NODE: Final = "No NameNode hosts found"
-_OF_KERBEROS: Final = re.compile(r"SASL|GSSAPI|[Kk]erberos|SIMPLE authentication is not enabled")
+_SAFE_MODE: Final = "the name node is in safe mode, in which nothing is changed"
+# The library's own errors by their names, and what the name node says. A path may have any of these words in it.
+_OF_KERBEROS: Final = re.compile(r"\W*(SASLError|GSSAPIError|NoSASLMechanism)\b")
+_NOT_SIMPLE: Final = "SIMPLE authentication is not enabled"
 _HINT_NODE: Final = (
     "Give hdfs://HOST:PORT/PATH, or let HADOOP_CONF_DIR name the folder whose hdfs-site.xml knows this name service."
 )
@@ -46,16 +49,22 @@ def _in_our_words(error: Exception, uri: str) -> Exception:
         return FileExistsError(errno.EEXIST, "there is a file of this name", uri)
     if _NO_NAME_NODE in text:
         return EnvironmentProblem("No name node is known for this path.", where=uri, hint=_HINT_NODE)
-    if _OF_KERBEROS.search(text):
-        hint = "Get a ticket (kinit), and see that Kerberos's library (libgssapi_krb5) is installed."
-        return EnvironmentProblem("HDFS asks by Kerberos who this is, and was not told.", where=uri, hint=hint)
+    if _OF_KERBEROS.match(text):
+        return _asks_by_kerberos(uri)
     found = _REMOTE_ERROR.search(text)
     if found is not None:
         return _of_java(found[1].rpartition(".")[2], found[2].replace('\\"', '"'), uri)
     return Unanswered(REMOTE, f"HDFS does not answer ({text.splitlines()[0][:200] if text else ''})", uri)
 
 
+def _asks_by_kerberos(uri: str) -> EnvironmentProblem:
+    hint = "Get a ticket (kinit), and see that Kerberos's library (libgssapi_krb5) is installed."
+    return EnvironmentProblem("HDFS asks by Kerberos who this is, and was not told.", where=uri, hint=hint)
+
+
 def _of_java(kind: str, said: str, uri: str) -> Exception:
+    if kind == "SaslException" or said.startswith(_NOT_SIMPLE):
+        return _asks_by_kerberos(uri)
     if kind in ("AccessControlException", "AuthorizationException"):
         who = _WHO.search(said)
         told = f"HDFS refuses it to {who[1]}, who has no right to {who[2].lower()} there" if who else "HDFS refuses it"
@@ -70,5 +79,10 @@ def _of_java(kind: str, said: str, uri: str) -> Exception:
     if kind.endswith("QuotaExceededException"):
         return OSError(errno.EDQUOT, "the folder's quota in HDFS is used up", uri)
     if kind == "SafeModeException":
-        return OSError(REMOTE, "the name node is in safe mode, in which nothing is changed", uri)
+        return OSError(REMOTE, _SAFE_MODE, uri)
+    if kind == "StandbyException":
+        return Unanswered(REMOTE, f"HDFS does not answer: the name node is on standby ({said[:200]})", uri)
+    if kind == "RetriableException":
+        why = _SAFE_MODE if "SafeModeException" in said else said[:200]
+        return Unanswered(REMOTE, f"HDFS does not answer yet: {why}", uri)
     return OSError(REMOTE, f"HDFS refuses it ({kind}: {said[:200]})", uri)

@@ -154,9 +154,18 @@ class HdfsFolder(Fenced):
 
     def _holder(self, path: str) -> str | None:
         """The folder of the lock under which a file is changed; None where no lock is held, and for locks."""
-        if path.startswith(f"{LOCKS}/") or not self._fences:
+        fences = tuple(self._fences)  # another thread may release one right now
+        if path.startswith(f"{LOCKS}/") or not fences:
             return None
-        return f"{HOLDERS}/{self._fences[-1].holder}"
+        return f"{HOLDERS}/{fences[-1].holder}"
+
+    def _is_of_lock(self, staged: str) -> bool:
+        return staged.startswith(f"{HOLDERS}/")
+
+    def _is_released(self, staged: str) -> bool:
+        """Was this in the folder of a lock that this process has released?"""
+        holders = {f"{HOLDERS}/{fence.holder}" for fence in tuple(self._fences)}
+        return self._is_of_lock(staged) and staged.rpartition("/")[0] not in holders
 
     def _staged(self, path: str) -> str:
         return f"{self._holder(path) or TMP}/{uuid.uuid4().hex}"
@@ -169,7 +178,7 @@ class HdfsFolder(Fenced):
                     self._client.rename(self._at(source), self._at(target), overwrite)
                 return
             except NoParent:
-                if target.startswith(f"{HOLDERS}/"):
+                if self._is_of_lock(target):
                     raise self._lost() from None
                 if is_last:
                     raise
@@ -183,7 +192,7 @@ class HdfsFolder(Fenced):
         try:
             self._rename(staged, path, overwrite=overwrite)
         except FileNotFoundError:
-            if staged.startswith(f"{HOLDERS}/") and not self.is_directory(staged.rpartition("/")[0]):
+            if self._is_of_lock(staged) and not self.is_directory(staged.rpartition("/")[0]):
                 raise self._lost() from None
 
     def _into_holders_folder(self, path: str, source: str) -> str | None:
@@ -224,7 +233,7 @@ class HdfsFolder(Fenced):
     @contextmanager
     def _writer(self, staged: str) -> Iterator[Any]:
         """Into a folder of a lock's holder only while that is there."""
-        of_lock = staged.startswith(f"{HOLDERS}/")
+        of_lock = self._is_of_lock(staged)
         try:
             with said_by_hdfs(self.uri(staged)):
                 yield self._client.create(self._at(staged), WriteOptions(create_parent=not of_lock))

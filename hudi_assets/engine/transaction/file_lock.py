@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlparse
 
-from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, InvalidInput, LockLost, UnsupportedTable
 from hudi_assets.engine.model.settings import whole_number
-from hudi_assets.engine.storage import Storage, folder_storage, open_storage
+from hudi_assets.engine.storage import LOCKS, Storage, folder_storage
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.transaction.holder import parsed
 from hudi_assets.engine.transaction.renewing import renewed
@@ -45,11 +45,8 @@ class FileSystemLock:
         folder = (config.properties.get(LOCK_PATH) or "").strip().rstrip("/")
         if not folder:
             return cls(storage, ".hoodie/lock", expire_ms, storage.base)
-        if storage.capabilities.put_if_match:  # in HDFS, where a path without a scheme is on Hadoop's default store
-            if urlparse(folder).scheme != urlparse(storage.base).scheme:
-                hint = f"Give the whole path, {urlparse(storage.base).scheme}://…, or none."
-                raise UnsupportedTable(f"{LOCK_PATH} is {folder}.", where=storage.base, hint=hint)
-            return cls(open_storage(folder), "lock", expire_ms, storage.base)
+        if storage.capabilities.put_if_match:  # in HDFS
+            return cls(storage, f"{_inside(storage, folder)}lock", expire_ms, storage.base)
         scheme = urlparse(folder).scheme
         if scheme not in ("", "file"):
             raise UnsupportedTable(f"{LOCK_PATH} is {folder}: only a local path is supported.", where=storage.base)
@@ -95,6 +92,8 @@ class FileSystemLock:
             try:
                 self.storage.create(self.path, mine)
                 return mine
+            except LockLost:
+                raise
             except Conflict:
                 held = self._read()
                 # Whoever is here holds our own lock: what an earlier process of ours left is a dead one's.
@@ -149,6 +148,24 @@ class FileSystemLock:
             return False
         modified = self.storage.modified_ms(self.path)
         return modified is not None and time.time_ns() // 1_000_000 - modified > self.expire_ms
+
+
+def _inside(storage: Storage, folder: str) -> str:
+    """A folder of the table, relative to it: there alone is a change refused that comes after the lease.
+
+    In HDFS a path without a scheme is on Hadoop's default store, which only its own files name.
+    """
+    parts = [part for part in folder.removeprefix(storage.base).split("/") if part]
+    relative = "".join(f"{part}/" for part in parts)
+    is_inside = f"{folder}/".startswith(f"{storage.base}/") and not {".", ".."} & {*parts}
+    if not is_inside or relative.startswith(f"{LOCKS}/"):
+        raise UnsupportedTable(
+            f"{LOCK_PATH} is {folder}, where a change can arrive after the table's lock was lost.",
+            where=storage.base,
+            hint=f"Give the whole path, {urlparse(storage.base).scheme}://…, of a folder of the table outside {LOCKS}, "
+            "written as the table's own path is. Or give none. Give every writer the same.",
+        )
+    return relative
 
 
 def _described(content: bytes | None) -> str:
