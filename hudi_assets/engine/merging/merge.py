@@ -80,7 +80,8 @@ def merge(
     only = {number: head.only for number, head in enumerate(heads) if head.only is not None}
     groups = groups_of(schema.names, only.values())
     winners = find_winners(heads, mode)
-    matched = winners.match(start.column(KEY), _chunked(ordering_column(Rows(start), ordering)))
+    first = winners.first_matches(only) if only else None
+    matched = winners.match(start.column(KEY), _chunked(ordering_column(Rows(start), ordering)), first)
     base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
     shown, _ = winners.outcome(matched.beaten)
     taken = [block for block in take(logs, np.sort(winners.places[shown])) if isinstance(block, Rows)]

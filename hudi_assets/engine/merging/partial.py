@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, flags_of, ranks_of
+from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Places, flags_of, ranks_of
 from hudi_assets.engine.model import MergeMode
 
 _KEY = "_hoodie_record_key"
@@ -206,12 +206,15 @@ def _from_base(
     keys = pa.concat_tables([rows.select([_KEY]) for _, rows in pieces[keyed]]).column(_KEY).take(pa.array(order))
     lacking = np.flatnonzero((filling.sources < 0).any(axis=0))
     wanted = keys.take(pa.array(lacking)).combine_chunks()
+    first = FirstMatches(np.ones(len(wanted), np.bool_))
     for rows in base():
         numbers = pc.index_in(rows.column(_KEY), value_set=wanted)
         there = np.flatnonzero(flags_of(pc.is_valid(numbers)))
         if not len(there):
             continue
-        at = lacking[numbers.drop_null().to_numpy()]
+        hits = numbers.drop_null().to_numpy().astype(np.int64)
+        later = first.later(hits)
+        there, at = there[~later], lacking[hits[~later]]
         for group, sources, found in zip(groups, filling.sources, pieces, strict=True):
             needed = sources[at] < 0
             if needed.any():

@@ -160,9 +160,10 @@ class SliceMerge:
         decided = self._decided
         winners = find_winners(heads, self.mode, alive=self.leaving is not None).beside(above)
         compared = [self.ordering] if self.mode.compares_base_rows else []
+        first = winners.first_matches(self._only) if self._only else None
         replaced, beaten = [], [np.empty(0, np.int64)]
         for rows in self._base([KEY, *compared]):
-            matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None)
+            matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None, first)
             replaced.append(matched.replaced)
             beaten.append(matched.beaten)
         if replaced:

@@ -7,8 +7,8 @@ place that has it. The rules are those of `merge`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
@@ -67,6 +67,34 @@ class Head:
         )
 
 
+@dataclass(slots=True)
+class FirstMatches:
+    """A key may stand twice in a base file (Hudi's bulk insert). Partial updates change its first row alone, as in Hudi.
+
+    `partial`: per number of a key, whether its record is a partial update. Base rows are asked for in their order.
+    """
+
+    partial: Flags
+    _met: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._met = np.zeros(len(self.partial), np.bool_)
+
+    def later(self, hits: npt.NDArray[np.int64]) -> Flags:
+        """Which of these matches, by their keys' numbers, are not the first of their key."""
+        later = np.zeros(len(hits), np.bool_)
+        mine = np.flatnonzero(self.partial[hits])
+        numbers, before = hits[mine], np.count_nonzero(self._met)
+        met = self._met[numbers]
+        self._met[numbers] = True
+        # Sorting is slow, and seldom needed.
+        if np.count_nonzero(self._met) - before < len(numbers):
+            first = np.zeros(len(numbers), np.bool_)
+            first[np.unique(numbers, return_index=True)[1]] = True
+            later[mine] = met | ~first
+        return later
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
     """Per base row: a log record replaces it. And the numbers of the keys that a base row keeps."""
@@ -102,13 +130,23 @@ class Winners:
         at = pc.if_else(pa.array(compared), least.column("at_min").take(found), self.ordering)
         return replace(self, ordering=at, barred=self.barred & ~compared)
 
-    def match(self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None) -> Matched:
+    def first_matches(self, blocks: Iterable[int]) -> FirstMatches:
+        """For `match`, where these blocks hold partial updates. A delete among them ends all rows of its key."""
+        return FirstMatches(np.isin(self.places // BLOCK, list(blocks)) & ~self.deleted)
+
+    def match(
+        self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None, first: FirstMatches | None = None
+    ) -> Matched:
         """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
         if not len(keys):
             return Matched(np.empty(0, np.bool_), np.empty(0, np.int64))
         numbers = pc.index_in(keys, value_set=self.keys)
         found = flags_of(pc.is_valid(numbers))
         hits = numbers.drop_null().to_numpy().astype(np.int64)
+        if first is not None and (later := first.later(hits)).any():
+            found = found.copy()
+            found[np.flatnonzero(found)[later]] = False
+            hits = hits[~later]
         wins = self.barred[hits]
         open_ = np.flatnonzero(~wins)
         if len(open_) and ordering is not None:

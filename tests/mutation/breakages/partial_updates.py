@@ -102,4 +102,25 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            if False:\n",
         UNIT,
     ),
+    Breakage(
+        "a partial update is filled from each base row of its key",
+        _PARTIAL,
+        "        there, at = there[~later], lacking[hits[~later]]\n",
+        "        at = lacking[hits]\n",
+        LOOP,
+    ),
+    Breakage(
+        "a partial update changes each base row of its key",
+        _PASSES,
+        "        first = winners.first_matches(self._only) if self._only else None\n",
+        "        first = None\n",
+        LOOP,
+    ),
+    Breakage(
+        "a delete in a partial update ends one base row of its key",
+        "hudi_assets/engine/merging/winners.py",
+        "list(blocks)) & ~self.deleted)\n",
+        "list(blocks)))\n",
+        LOOP,
+    ),
 )
