@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.engine import CorruptTable, HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
+from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, Plan, UnsupportedTable
+from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
 from hudi_assets.engine.format.log_file.codec import BlockType, HeaderKey, encode_block, read_blocks
 from hudi_assets.engine.model import Action, MergeMode
@@ -295,7 +296,7 @@ def other_writers_block(
     header: Mapping[int, str],
     columns: list[str] | None = None,
     folder: str = "p=a",
-    changed: Mapping[str, int] | None = None,
+    changed: Mapping[str, int | None] | None = None,
     alone: bool = False,
 ) -> Path:
     """A block of another writer behind the newest log file's: its header says nothing of event times.
@@ -305,8 +306,9 @@ def other_writers_block(
     log = max(Path(table.path, folder).glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
     block = read_blocks(log.read_bytes())[0]
     content = bytes(block.content)
-    if columns is not None:
-        kept = parquet_of(content).select(columns)
+    if columns is not None or changed:
+        kept = parquet_of(content)
+        kept = kept.select(columns or kept.schema.names)
         for name, value in (changed or {}).items():
             at = kept.schema.get_field_index(name)
             kept = kept.set_column(at, kept.schema.field(at), pa.array([value] * len(kept), kept.schema.field(at).type))
@@ -412,17 +414,49 @@ def test_partial_updates_are_merged(mode: str, session: LocalSession, tmp_path: 
     assert shown(opened(table).read_optimized(session)) == [expected]
 
 
-def test_a_partial_update_without_its_ordering_value_is_damage(session: LocalSession, tmp_path: Path) -> None:
-    table = made(session, tmp_path / "t", 9)
-    other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "n"])
-    with pytest.raises(CorruptTable, match="lacks the ordering field ts"):
-        opened(table).snapshot(session).toArrow()
+def test_a_partial_update_without_its_ordering_value_is_not_merged_here(session: LocalSession, tmp_path: Path) -> None:
+    """Nothing is published that could not be executed. The file is no damaged one."""
+    table = opened(made(session, tmp_path / "t", 9))
+    log = other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "n"])
+    calls: list[Callable[[], object]] = [table.plan_compaction, lambda: table.snapshot(session).toArrow()]
+    for call in calls:
+        with pytest.raises(UnsupportedTable, match="lacks the ordering field ts") as refusal:
+            call()
+        assert log.name in (refusal.value.where or "")
+        assert "hudi_assets.executor=hudi" in str(refusal.value)
+    assert not table.pending_plan()
+    assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
 
 
-def test_a_partial_update_without_event_time_is_bounded_by_its_commit(session: LocalSession, tmp_path: Path) -> None:
+COMMIT_TIME: Mapping[str, str | None] = {
+    "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+    "hoodie.record.merge.strategy.id": None,
+}
+
+
+def test_no_commit_bounds_a_partial_update_without_the_event_time_column(session: LocalSession, tmp_path: Path) -> None:
+    """The row that it changes keeps its event time, and the read-optimized view shows it as it was."""
     table = made(session, tmp_path / "t", 9)
-    columns = ["_hoodie_commit_time", "_hoodie_record_key", "id", "n"]
-    other_writers_block(table, PARTIAL, columns)
+    stating(table, COMMIT_TIME)
+    other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "n"], changed={"n": 777})
+    for _ in range(2):  # the second time from what was kept beside the table
+        promise = opened(table).freshness()
+        assert (promise.freshness, promise.bounds) == (None, ())
+        assert "without the column ts" in (promise.reason or "")
+        assert "until it is compacted" in (promise.reason or "")
+    plan = opened(table).plan_compaction(threshold=1)
+    assert isinstance(plan, Plan)
+    assert [(op.partition, len(op.log_files)) for op in plan.operations] == [("p=a", 3)]
+    opened(table).execute_compaction(session, plan.instant)
+    assert opened(table).freshness().freshness == HOUR  # of p=b, of which a file of 1 hour and 1 ms remains
+    shown = opened(table).read_optimized(session).toArrow().select(["id", "n"]).to_pylist()
+    assert {"id": "a", "n": 777} in shown
+
+
+def test_its_commit_bounds_a_partial_update_whose_event_time_is_null(session: LocalSession, tmp_path: Path) -> None:
+    table = made(session, tmp_path / "t", 9)
+    stating(table, COMMIT_TIME)
+    other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "ts"], changed={"ts": None})
     promise = opened(table).freshness()
     assert promise.freshness == HOUR - 1
     assert [bound.log_files for bound in promise.bounds] == [1]
@@ -430,6 +464,76 @@ def test_a_partial_update_without_event_time_is_bounded_by_its_commit(session: L
     unknown = HudiTable.open(table.path).freshness()
     assert unknown.freshness is None
     assert "without event time" in (unknown.reason or "")
+
+
+NULL_MAY_KEEP = (
+    "partial payload of version 6",
+    "custom payload",
+    "custom merger",
+    "partial updates",
+    "custom mode",
+    "an ordering field that is no column",
+)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_commit_bounds_a_null_that_may_leave_the_event_time_as_it_is(
+    name: str, session: LocalSession, tmp_path: Path
+) -> None:
+    version, stated, _ = RULES[name]
+    table = made(session, tmp_path / "t", version)
+    other_writers_block(table, {}, changed={"ts": None})
+    stating(table, stated)
+    promise = opened(table).freshness()
+    if name in NULL_MAY_KEEP:
+        assert (promise.freshness, promise.bounds) == (None, ())
+        assert "a null may leave the event time" in (promise.reason or "")
+    else:
+        assert promise.freshness == HOUR - 1
+        assert [bound.log_files for bound in promise.bounds] == [1]
+
+
+@pytest.mark.parametrize("damage", ["a text that is no time", "a damaged block"])
+def test_unknown_event_times_hide_nothing_else_of_a_log_file(
+    damage: str, session: LocalSession, tmp_path: Path
+) -> None:
+    """Its slice is taken whole all the same, and what is not merged is refused before a plan is published."""
+    schema = pa.schema([*SCHEMA, ("when", pa.string())])
+    table = HudiTable.create(
+        str(tmp_path / "t"),
+        schema,
+        record_key=["id"],
+        ordering_field="ts",
+        event_time_field="when",
+        partition_fields=["p"],
+        buckets=1,
+        table_version=9,
+    )
+    for hour in (2, 1, 5):
+        row = {"id": "a", "ts": hour, "p": "a", "n": 0, "when": f"2025-01-01T0{hour}:00:00Z"}
+        opened(table).upsert(session, session.rows([row], schema))
+    log = min(Path(table.path, "p=a").glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    block = read_blocks(log.read_bytes())[0]
+    header = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(bytes(block.content)))}
+    rows = parquet_of(bytes(block.content))
+    at = rows.schema.get_field_index("when")
+    wrong = parquet_bytes(rows.set_column(at, rows.schema.field(at), pa.array(["unknown"])))
+    first = encode_block(block.type, header, wrong)
+    if damage == "a damaged block":
+        first = first[:20] + bytes([0, 0, 0, 77]) + first[24:]
+    target = {HeaderKey.TARGET_INSTANT_TIME: "1", HeaderKey.COMMAND_BLOCK_TYPE: "0"}
+    rollback = encode_block(BlockType.COMMAND, {HeaderKey.INSTANT_TIME: block.instant_time, **target}, b"")
+    partial = encode_block(block.type, {**header, **PARTIAL}, parquet_bytes(rows))
+    compacted = encode_block(block.type, {**header, **COMPACTED}, parquet_bytes(rows))
+    log.write_bytes(first + rollback + partial + compacted)
+    path = str(log.relative_to(table.path))
+    summary = TableTimes(opened(table).state()).ranges[path]
+    assert (summary.min_event_time, summary.deletes, summary.rollbacks, summary.partial) == (None, None, 1, True)
+    assert "log compaction" in (summary.not_merged or "")
+    assert ("ISO-8601" if damage == "a text that is no time" else "damaged") in (summary.reason or "")
+    with pytest.raises(UnsupportedTable, match="log compaction"):
+        opened(table).plan_compaction()
+    assert not opened(table).pending_plan()
 
 
 @pytest.mark.parametrize(("ordering", "bounded"), [("ts,n", False), ("ts", True)])
@@ -447,14 +551,20 @@ def test_a_delete_with_several_ordering_values_has_an_event_time(
     assert opened(table, **word).freshness().freshness == HOUR - 1
 
 
-def test_a_block_that_is_not_read_is_bounded_by_its_commit(session: LocalSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_block_that_is_not_read_is_bounded_by_its_commit(
+    partial: bool, session: LocalSession, tmp_path: Path
+) -> None:
+    """But not where it holds partial updates, which may lack the event-time column."""
     table = made(session, tmp_path / "t", 9)
     log = max(Path(table.path, "p=a").glob(".*.log.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
     block = read_blocks(log.read_bytes())[0]
     header = {**block.header, HeaderKey.SCHEMA: avro_of(parquet_of(bytes(block.content)))}
+    header |= PARTIAL if partial else {}
     log.write_bytes(log.read_bytes() + encode_block(BlockType.HFILE_DATA, header, b"not read"))
     promise = opened(table).freshness()
-    assert (promise.freshness, [bound.log_files for bound in promise.bounds]) == (HOUR - 1, [1])
+    expected = (None, []) if partial else (HOUR - 1, [1])
+    assert (promise.freshness, [bound.log_files for bound in promise.bounds]) == expected
     unknown = HudiTable.open(table.path).freshness()
     assert unknown.freshness is None
     assert "HFILE_DATA" in (unknown.reason or "")

@@ -6,6 +6,9 @@ what was committed at c happened at c less the data latency or later. That bound
 missing: in the freshness, and in the selection of log files. An owner who says that a delete counts at its commit makes
 it c itself.
 
+No commit bounds a change of a row that keeps its event time: that may be of any age, and the view shows the row as it
+was. So it is with partial updates that lack the column (their summary says so), and where a null means "keep".
+
 c is the request of the commit, its instant: the watermark is counted back from the oldest unfinished request too, and a
 write's records were there when it was completed, which is later. In a replayed stream it is the commit's clock time.
 """
@@ -21,12 +24,16 @@ from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
-from hudi_assets.engine.model.log_summary import Bound, Since, Summaries, Undated
+from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Summaries, Undated
 from hudi_assets.engine.model.units import Latency
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
 
 _SECONDS: Final = 14
+_KEPT: Final = (
+    "by the merge of this table a null may leave the event time that the row has, which may be of any age, "
+    "until it is compacted"
+)
 
 
 def bounded_summaries(state: TableState, given: Latency | None = None) -> Summaries:
@@ -41,7 +48,7 @@ def bounded_summaries(state: TableState, given: Latency | None = None) -> Summar
     bounds = _Bounds(state, data_latency_ms(state, given))
     return {
         **summaries,
-        **{path: s._replace(bound=bounds.of(s.undated)) for path, s in undated.items()},
+        **{path: bounds.on(summary) for path, summary in undated.items()},
     }
 
 
@@ -63,10 +70,16 @@ class _Bounds:
     state: TableState
     latency_ms: int | None
 
-    def of(self, undated: Undated | None) -> Bound | None:
-        """The bound for a whole log file, or None where one of its records may have happened at any time."""
-        if undated is None:
-            return None
+    def on(self, summary: LogSummary) -> LogSummary:
+        """The summary of a log file with records without event time; with the bound for the file, if there is one."""
+        if summary.undated is None:
+            return summary
+        if summary.undated.rows is not None and self.state.config.merging.null_may_keep:
+            return summary._replace(undated=None, reason=f"{summary.reason}, and {_KEPT}")
+        return summary._replace(bound=self._of(summary.undated))
+
+    def _of(self, undated: Undated) -> Bound | None:
+        """None where one of the file's records may have happened at any time."""
         found = []
         if undated.rows is not None:
             found.append(self._less_latency(undated.rows))

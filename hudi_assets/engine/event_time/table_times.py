@@ -40,6 +40,8 @@ from hudi_assets.engine.timeline.instants import WRITES
 
 SUMMARIES: Final = f"{SCRATCH}/event_times.json"
 _COUNTS: Final = "counts"
+# Summaries of an earlier form are scanned again: they gave partial updates without event time a bound.
+_FORM: Final = 2
 _PATH: Final = attrgetter("path")
 # Archivers keep more completed writes than these, whatever their settings.
 _NEVER_ARCHIVED: Final = 2
@@ -260,7 +262,7 @@ def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
 def _read_cache(state: TableState, column: str, kind: str) -> dict[str, ScannedLog]:
     try:
         body = unseal(state.storage.read(SUMMARIES))
-        if body.get("column") != column or body.get("kind") != kind:
+        if (body.get("form"), body.get("column"), body.get("kind")) != (_FORM, column, kind):
             return {}
         return {key: ScannedLog(from_json(value), str(last)) for key, (last, *value) in body["logs"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -270,7 +272,7 @@ def _read_cache(state: TableState, column: str, kind: str) -> dict[str, ScannedL
 def _write_cache(state: TableState, column: str, kind: str, logs: Mapping[str, ScannedLog]) -> None:
     values = {key: [one.last_instant, *to_json(one.summary)] for key, one in logs.items()}
     with suppress(OSError):  # a table that this process may only read is scanned each time
-        state.storage.replace(SUMMARIES, seal({"column": column, "kind": kind, "logs": values}))
+        state.storage.replace(SUMMARIES, seal({"form": _FORM, "column": column, "kind": kind, "logs": values}))
 
 
 # -- thresholds -------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class Head:
 
 @dataclass(slots=True)
 class FirstMatches:
-    """A key may stand twice in a base file (Hudi's bulk insert). Partial updates change its first row alone, as in Hudi.
+    """A key may stand twice in a base file. As in Hudi, partial updates change its first row alone.
 
     `partial`: per number of a key, whether its record is a partial update. Base rows are asked for in their order.
     """

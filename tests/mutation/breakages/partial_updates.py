@@ -6,6 +6,7 @@ from tests.mutation.breakages.breakage import Breakage
 
 _PARTIAL = "hudi_assets/engine/merging/partial.py"
 _PASSES = "hudi_assets/engine/merging/passes.py"
+_SUMMARIES = "hudi_assets/engine/table/log_files/summaries.py"
 _READER = "hudi_assets/engine/table/log_files/reader.py"
 LOOP = ("tests/property/test_partial_updates.py",)
 UNIT = ("tests/unit/test_any_table.py",)
@@ -70,8 +71,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a partial update without its ordering value loses quietly",
         _READER,
-        "            _refuse_unordered(only, ordering)\n",
-        "",
+        "            if (problem := _unordered(only, ordering)) is not None:\n",
+        "            if False:\n",
         UNIT,
     ),
     Breakage(
@@ -122,5 +123,61 @@ BREAKAGES: tuple[Breakage, ...] = (
         "list(blocks)) & ~self.deleted)\n",
         "list(blocks)))\n",
         LOOP,
+    ),
+    Breakage(
+        "a plan with a partial update without its ordering value is published",
+        _READER,
+        "            problem = columns_not_merged(names) or _unordered(only, ordering)\n",
+        "            problem = columns_not_merged(names)\n",
+        UNIT,
+    ),
+    Breakage(
+        "a commit bounds a partial update that lacks the event-time column",
+        _SUMMARIES,
+        "                unknown = unknown or _kept_event_times(records, column)\n",
+        "",
+        UNIT,
+    ),
+    Breakage(
+        "a partial update with a null event time is taken for one that lacks the column",
+        _SUMMARIES,
+        " or column in records.only or ",
+        " or ",
+        UNIT,
+    ),
+    Breakage(
+        "a commit bounds a null that may leave the event time as it is",
+        "hudi_assets/engine/event_time/commit_bound.py",
+        "        if summary.undated.rows is not None and self.state.config.merging.null_may_keep:\n",
+        "        if False:\n",
+        UNIT,
+    ),
+    Breakage(
+        "no commit bounds a null in a table whose rules are not merged here",
+        "hudi_assets/engine/event_time/commit_bound.py",
+        "self.state.config.merging.null_may_keep:\n",
+        "self.state.config.merging.not_merged:\n",
+        UNIT,
+    ),
+    Breakage(
+        "a text that is no time hides partial updates",
+        _SUMMARIES,
+        '                unknown = unknown or f"{path}: {error.what}"\n',
+        '                return ScannedLog(LogSummary(None, None, None, reason=f"{path}: {error.what}"), "")\n',
+        UNIT,
+    ),
+    Breakage(
+        "a damaged block hides what a log file holds beside it",
+        _SUMMARIES,
+        "    whole = [block for block in blocks if not block.is_corrupt]\n",
+        "    whole = [] if any(b.framed for b in blocks) else [block for block in blocks if not block.is_corrupt]\n",
+        UNIT,
+    ),
+    Breakage(
+        "a commit bounds partial updates that are not read",
+        _SUMMARIES,
+        '                unknown = unknown or (f"{path}: {unread}" if is_partial(block) else None)\n',
+        "",
+        UNIT,
     ),
 )

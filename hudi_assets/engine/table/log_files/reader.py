@@ -105,7 +105,7 @@ class StoredBlock:
     ) -> tuple[LogRecords, str | None]:
         """Its records in those of the columns that a look asks for, and why they are not merged here (None: they are).
 
-        Rows need not be whole: a column that they lack is null.
+        Rows need not be whole: a column that they lack is null. Of partial updates `only` has all that they have.
         """
         where = f"{storage.base}: {self.path}"
         block = self._whole(storage)
@@ -115,7 +115,9 @@ class StoredBlock:
             names = column_names(block)
             rows = data_block_table(block, [name for name in columns if name in names])
             asked = [field.with_nullable(True) for field in schema if field.name in columns]
-            return Rows(avro_project.project(rows, pa.schema(asked))), columns_not_merged(names)
+            only = frozenset(names) if is_partial(block) else None
+            problem = columns_not_merged(names) or _unordered(only, ordering)
+            return Rows(avro_project.project(rows, pa.schema(asked)), only), problem
 
     def _whole(self, storage: Storage) -> LogBlock:
         content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)
@@ -262,14 +264,17 @@ def block_records(
         only = None
         if is_partial(block):
             only = frozenset(column_names(block))
-            _refuse_unordered(only, ordering)
+            if (problem := _unordered(only, ordering)) is not None:
+                raise UnsupportedTable(problem, where=where, hint=LET_HUDI)
             schema = pa.schema([field.with_nullable(field.nullable or field.name not in only) for field in schema])
         return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)), only)
 
 
-def _refuse_unordered(only: frozenset[str], ordering: str) -> None:
-    if ordering and ordering not in only:
-        raise CorruptTable(f"A partial update lacks the ordering field {ordering}, by which it would be merged.")
+def _unordered(only: frozenset[str] | None, ordering: str) -> str | None:
+    """Why partial updates of these columns are not merged here; None where they are."""
+    if only is None or not ordering or ordering in only:
+        return None
+    return f"A partial update lacks the ordering field {ordering}, by which it would be merged."
 
 
 @contextmanager

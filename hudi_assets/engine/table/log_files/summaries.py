@@ -47,42 +47,41 @@ def _scan(
 ) -> ScannedLog:
     by_type = None if unit in MICROS_OF else unit
     found: list[tuple[LogBlock, BlockTimes]] = []
-    rollbacks = 0
-    last = ""
-    partial = False
-    not_merged: str | None = None
+    blocks = list(log_headers(storage, path))
+    whole = [block for block in blocks if not block.is_corrupt]
+    rollbacks = sum(block.type is BlockType.COMMAND for block in whole)
+    not_merged = next(filter(None, map(block_not_merged, whole)), None)
     unread: str | None = None
-    for block in log_headers(storage, path):
-        if block.framed:
-            return _unknown(f"the block at byte {block.offset} is damaged", last)
-        if block.is_corrupt:
-            continue
-        not_merged = not_merged or block_not_merged(block)
-        partial = partial or is_partial(block)
-        last = max(last, block.instant_time)
+    unknown = next((f"the block at byte {block.offset} is damaged" for block in blocks if block.framed), None)
+    for block in [] if unknown else whole:
         if block.type is BlockType.COMMAND:
-            rollbacks += 1
             continue
         times = _by_header(block, column, unit)
         if times is None:
             try:
                 records, other = _to_look_at(storage, path, block, schema, ordering, column)
                 not_merged = not_merged or other
+                unknown = unknown or _kept_event_times(records, column)
                 times = _times_of(records, block, column, by_type, ordering, unit)
             except UnsupportedTable as error:
-                # Whatever it holds was committed with it.
+                # Whatever it holds was committed with it. But partial updates may lack the column.
                 unread = unread or str(error)
+                unknown = unknown or (f"{path}: {unread}" if is_partial(block) else None)
                 times = BlockTimes(f"{column}:{unit}", undated_rows=1, undated_deletes=1)
             except InvalidInput as error:  # a text that is no time: it could be any
-                return _unknown(f"{path}: {error.what}", last)
+                unknown = unknown or f"{path}: {error.what}"
+                continue
         found.append((block, times))
-    summary = _summary(path, found, rollbacks)._replace(partial=partial)
+    summary = _summary(path, found, rollbacks)
     if unread is not None:
         summary = summary._replace(reason=f"{path}: {unread}")
+    if unknown is not None:
+        summary = LogSummary(None, None, None, rollbacks, unknown)
     if (not_merged := not_merged or unread) is not None:
         # Nor is it known which of its records are deletes.
         summary = summary._replace(deletes=None, not_merged=not_merged)
-    return ScannedLog(summary, last)
+    last = max((block.instant_time for block in whole), default="")
+    return ScannedLog(summary._replace(partial=any(map(is_partial, whole))), last)
 
 
 def _to_look_at(
@@ -93,8 +92,14 @@ def _to_look_at(
     return StoredBlock(path, block).to_look_at(storage, schema, ordering, (*head_columns(ordering), column))
 
 
-def _unknown(reason: str, last: str) -> ScannedLog:
-    return ScannedLog(LogSummary(None, None, None, reason=reason), last)
+def _kept_event_times(records: LogRecords, column: str) -> str | None:
+    """Why no commit bounds these records: they are partial updates that lack the column. None where they are not."""
+    if isinstance(records, Deletes) or records.only is None or column in records.only or not len(records.table):
+        return None
+    return (
+        f"it has partial updates without the column {column}, and a row that they change keeps its event time, "
+        "which may be of any age, until it is compacted"
+    )
 
 
 def _by_header(block: LogBlock, column: str, unit: EventTimeUnit | None) -> BlockTimes | None:

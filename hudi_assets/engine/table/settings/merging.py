@@ -16,7 +16,12 @@ from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed
 from hudi_assets.engine.table.layout.interface import Layout
-from hudi_assets.engine.table.settings.not_merged import NotMerged, files_of_another_kind, rules_of_another_kind
+from hudi_assets.engine.table.settings.not_merged import (
+    PARTIAL_UPDATE_MODE,
+    NotMerged,
+    files_of_another_kind,
+    rules_of_another_kind,
+)
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 ORDERING_FIELD: Final = "hoodie.table.precombine.field"
@@ -66,7 +71,8 @@ class MergeSettings:
     """`ordering_field` is empty where the table has none, or several. `ours`: Hudi's table services never touch it.
 
     `not_merged` says why this project does not merge the table's log records, and is None where it does. `mode` is how
-    its records are ordered, None where that is not known.
+    its records are ordered, None where that is not known. `null_may_keep`: a null in a row may leave the value that the
+    key's row has, by the table's rules or by a class that is not known here.
     """
 
     payload_class: str
@@ -75,6 +81,7 @@ class MergeSettings:
     ours: bool
     exact_split: bool
     not_merged: NotMerged | None = None
+    null_may_keep: bool = False
 
 
 def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: str) -> MergeSettings:
@@ -94,6 +101,17 @@ def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: s
         ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
         exact_split=is_true(properties, EXACT_SPLIT),
         not_merged=files_of_another_kind(properties) or problem,
+        null_may_keep=_null_may_keep(properties, payload),
+    )
+
+
+def _null_may_keep(properties: Mapping[str, str], payload: str) -> bool:
+    mergers = [properties.get(key, EVENT_TIME_MERGER_ID) for key in (MERGER_STRATEGY, MERGE_STRATEGY_ID)]
+    return (
+        bool(properties.get(PARTIAL_UPDATE_MODE))
+        or payload not in ("", *EVENT_TIME_PAYLOADS, OVERWRITE_PAYLOAD)
+        or not set(mergers).issubset(_MERGER_IDS)
+        or properties.get(MERGE_MODE, "").strip().upper() == "CUSTOM"
     )
 
 

@@ -35,7 +35,7 @@ _DELETES: Final = {
     "hoodie.payload.delete.field": "Deletes are told by a column of the payload's own",
     "hoodie.payload.delete.marker": "Deletes are told by a marker of the payload's own",
 }
-_PARTIAL: Final = "hoodie.table.partial.update.mode"
+PARTIAL_UPDATE_MODE: Final = "hoodie.table.partial.update.mode"
 _MERGER: Final = "hoodie.record.merge.property."
 
 
@@ -70,8 +70,8 @@ def files_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
 
 def rules_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
     """Why records are merged by more than the merge mode says; None where they are not."""
-    if properties.get(_PARTIAL):
-        return NotMerged(f"Log records are partial updates ({_PARTIAL}={properties[_PARTIAL]}).")
+    if properties.get(PARTIAL_UPDATE_MODE):
+        return NotMerged(f"Log records are partial updates ({PARTIAL_UPDATE_MODE}={properties[PARTIAL_UPDATE_MODE]}).")
     for key, words in _DELETES.items():
         if properties.get(key):
             return NotMerged(f"{words} ({key}).")
