@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
     [
         (KEY, pa.string()),
         ("ts", pa.int64()),
-        pa.field("a", pa.string(), nullable=False),
+        ("a", pa.string()),
         ("b", pa.int64()),
         ("c", pa.list_(pa.int64())),
         (IS_DELETED, pa.bool_()),
@@ -211,6 +211,23 @@ def test_a_key_that_stands_twice_in_a_base_file(mode: MergeMode, at_once: int) -
     for rows in (merge(table.table, blocks, ordering, SCHEMA, mode), pa.concat_tables(passes.rows())):
         values = [(r[KEY], r["ts"], int(r["a"]), r["b"], r["c"][0]) for r in rows.to_pylist()]
         assert sorted(values) == sorted(expected)
+
+
+@pytest.mark.parametrize("mode", [EVENT_TIME, COMMIT_TIME])
+def test_a_required_column_that_nothing_fills_is_refused_by_name(mode: MergeMode) -> None:
+    """The row that was changed is gone: no base file could hold what is left."""
+    schema = SCHEMA.set(2, pa.field("a", pa.string(), nullable=False))
+    base = table_of({"k": record("k", 1, "row", 0, WHOLE)}).cast(schema)
+    block = block_of([record("k", 2, "row", 1, B), record("gone", 2, "row", 2, B)])
+    assert isinstance(block, Rows)
+    blocks = [Rows(pa.Table.from_arrays(block.table.columns, schema=schema), block.only)]
+    ordering = "ts" if mode is EVENT_TIME else ""
+    with pytest.raises(UnsupportedTable, match=r"'gone' has no value of a, which is required"):
+        merge(base, blocks, ordering, schema, mode)
+    with pytest.raises(UnsupportedTable, match=r"'gone' has no value of a, which is required"):
+        list(SliceMerge(HeldSlice(base, blocks), ordering, mode).rows())
+    filled = merge(base, [Rows(blocks[0].table.slice(0, 1), block.only)], ordering, schema, mode)
+    assert (filled.schema, filled.column("a").to_pylist()) == (schema, ["0"])
 
 
 @pytest.mark.parametrize("mode", [MergeMode.OVERWRITE_WITH_LATEST, MergeMode.EVENT_TIME_ORDERING_0X])

@@ -12,7 +12,7 @@ So a filled column need not be the one of the next lower ordering value: a colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Places, flags_of, ranks_of
 from hudi_assets.engine.model import MergeMode
 
@@ -192,7 +193,22 @@ def filled_rows(
     columns: dict[str, pa.ChunkedArray] = {}
     for group, found in zip(groups, pieces, strict=True):
         columns.update(_in_order(group, found, len(filling.places), schema))
+    _refuse_unfilled(columns, schema)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _refuse_unfilled(columns: Mapping[str, pa.ChunkedArray], schema: pa.Schema) -> None:
+    """A column that may not be null has to be filled: no Parquet file could hold the row."""
+    for field_ in schema:
+        column = columns[field_.name]
+        if field_.nullable or not column.null_count:
+            continue
+        key = columns[_KEY].filter(pc.is_null(column))[0].as_py()
+        raise UnsupportedTable(
+            f"A partial update of the key {key!r} has no value of {field_.name}, which is required, and the row that "
+            "it changes is gone.",
+            hint="Unschedule the plan, if there is one, and write the row of this key whole, or delete it.",
+        )
 
 
 def _from_base(

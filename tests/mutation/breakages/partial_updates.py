@@ -180,4 +180,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "",
         UNIT,
     ),
+    Breakage(
+        "a required column that nothing fills is null",
+        _PARTIAL,
+        "    _refuse_unfilled(columns, schema)\n",
+        "",
+        LOOP,
+    ),
 )
