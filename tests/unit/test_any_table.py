@@ -360,6 +360,17 @@ def test_log_compactions_are_not_merged_here(session: LocalSession, tmp_path: Pa
     assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
 
 
+def test_nobody_is_sent_to_hudi_where_hudi_is_not_given_the_plan(session: LocalSession, tmp_path: Path) -> None:
+    table = opened(made(session, tmp_path / "t", 6))
+    other_writers_block(table, COMPACTED)
+    with pytest.raises(UnsupportedTable, match="log compaction") as refusal:
+        table.plan_compaction()
+    assert "Let the engine that wrote it compact it" in str(refusal.value)
+    assert "hudi_assets.executor" not in str(refusal.value)
+    with pytest.raises(UnsupportedTable, match="table version 6"):
+        opened(table, **HUDI).plan_compaction()
+
+
 def test_partial_updates_are_not_merged_as_hudi_0_x_merges(session: LocalSession, tmp_path: Path) -> None:
     """Nor where a merge leaves deletes to a log file of their own. Version 6 has both."""
     table = made(session, tmp_path / "t", 6)

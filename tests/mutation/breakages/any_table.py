@@ -143,4 +143,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        if False:\n",
         LOOKS,
     ),
+    Breakage(
+        "on version 6 a log file that is not merged is left to Hudi, which is not given the plan",
+        f"{_ACTIONS}/who_executes.py",
+        "    hint = LET_HUDI if state.layout.hudi_executes_plans else LOOK_ALONE\n",
+        "    hint = LET_HUDI\n",
+        LOOKS,
+    ),
 )

@@ -12,7 +12,7 @@ from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.table.settings.config import HUDI
-from hudi_assets.engine.table.settings.not_merged import LET_HUDI
+from hudi_assets.engine.table.settings.not_merged import LET_HUDI, LOOK_ALONE
 from hudi_assets.engine.table.state import TableState
 
 
@@ -43,6 +43,8 @@ def _refuse_log_files(state: TableState, plan: Plan) -> None:
     """Nothing in hoodie.properties tells of log compactions and partial updates: their log files do."""
     summaries = TableTimes(state).ranges
     mode, leaves = state.config.merge_mode(state.storage.base), keeps_tombstones(state.config, state.layout)
+    # On version 6 Hudi is given plans of tables alone whose properties tell that they are not merged here.
+    hint = LET_HUDI if state.layout.hudi_executes_plans else LOOK_ALONE
     for op in plan.operations:
         for path in op.log_files:
             if path not in summaries:
@@ -51,4 +53,4 @@ def _refuse_log_files(state: TableState, plan: Plan) -> None:
             if summaries[path].partial and (leaves or not mode.merges_partial_updates):
                 problem = problem or "The log file holds partial updates, which are not merged here in such a table."
             if problem is not None:
-                raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=LET_HUDI)
+                raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=hint)
