@@ -269,6 +269,22 @@ def test_the_newest_slice_is_never_given_up(history: History) -> None:
             assert slices[-1].files <= kept
 
 
+@pytest.mark.parametrize("symlinks", [False, True])
+def test_what_a_pending_compaction_reads_stays(symlinks: bool) -> None:
+    """Log files alone: no base file is in the slice that would keep it. A link of it leads to an older one's."""
+    history = History()
+    key = ("p", "g")
+    history.delta([key], finished=True)
+    if symlinks:
+        history.delta([key], finished=True)
+        history.compact([key], 1, symlinks=True, finished=True)
+        history.groups[key][-1].base_file = None
+    history.compact([key], 0, symlinks=False, finished=False)
+    needed = history.groups[key][-2].files | set(history.links.values())
+    keep = Retention(CleaningPolicy.KEEP_LATEST_FILE_VERSIONS, 1)
+    assert not deleted_by(history, keep) & needed
+
+
 def test_commits_are_counted_from_the_newest() -> None:
     history = History()
     for _ in range(5):
