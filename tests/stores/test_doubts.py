@@ -11,7 +11,7 @@ from obstore.exceptions import AlreadyExistsError, GenericError
 
 from hudi_assets.engine.actions.compaction.hudi_executor import HudiExecutor
 from hudi_assets.engine.errors import Conflict, InvalidInput, UnsupportedTable
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, OLD_RENEWAL, RENEWAL, VALIDITY, LeaseTimes, LockFile
 from hudi_assets.engine.transaction.lock import WRITE
 from hudi_assets.engine.transaction.open_table import OpenTable

@@ -12,7 +12,7 @@ import pytest
 from hudi_assets.engine import HudiTable, open_storage
 from hudi_assets.engine.errors import REMOTE, EnvironmentProblem, InvalidInput
 from hudi_assets.engine.storage.hdfs_errors import NoParent, said_by_hdfs
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 from tests.stores.hdfs import Hdfs
 from tests.stores.test_changes import new_table
 from tests.stores.test_hdfs_tables import new_path

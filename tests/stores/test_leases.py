@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem, InvalidInput, UnsupportedTable
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 from hudi_assets.engine.table.settings.config import WRITERS, TableConfig, parse_config
 from hudi_assets.engine.transaction import lease
 from hudi_assets.engine.transaction.lease import HUDIS_FILE, RENEWAL, VALIDITY, Lease, LeaseTimes, LockFile

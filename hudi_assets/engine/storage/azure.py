@@ -16,7 +16,8 @@ from obstore.store import AzureStore
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.storage.interface import Capabilities
-from hudi_assets.engine.storage.objects import ObjectStorage
+from hudi_assets.engine.storage.objects import RETRIES, ObjectStorage
+from hudi_assets.engine.storage.remote import table_folder
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -30,7 +31,6 @@ _CAPABILITIES: Final = Capabilities(
 )
 _PATH: Final = re.compile(r"abfss?://([a-z0-9][a-z0-9-]{1,62})@([a-z0-9]{3,24})((?:\.[A-Za-z0-9-]+)*)(?:/(.*))?")
 _PUBLIC: Final = ".core.windows.net"
-_RETRIES: Final[Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
 
 
 def _endpoint() -> str:
@@ -66,7 +66,7 @@ class AzureStorage(ObjectStorage):
             container,
             account_name=host.partition(".")[0],
             client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=2)},
-            retry_config=_RETRIES,
+            retry_config=RETRIES,
             **given,
         )
 
@@ -78,8 +78,8 @@ def open_azure(path: str, options: Mapping[str, str]) -> AzureStorage:
         hint = "Leave them out: credentials are the environment's (AZURE_STORAGE_ACCOUNT_KEY and its kin)."
         raise InvalidInput(f"A table in Azure takes no storage options (got {', '.join(sorted(options))}).", hint=hint)
     found = _PATH.fullmatch(path)
-    folder = (found[4] or "").strip("/") if found else ""
-    if found is None or not folder or any(part in ("", ".", "..") for part in folder.split("/")):
+    folder = table_folder(found[4]) if found else ""
+    if found is None or not folder:
         hint = f"Give {scheme}://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH. Credentials are no part of it."
         raise InvalidInput(f"A path of {scheme}:// that names no container, account and folder.", hint=hint)
     if found[3] and not found[3].lower().endswith(_PUBLIC) and not _endpoint():

@@ -15,7 +15,8 @@ from obstore.store import GCSStore
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.storage.interface import Capabilities
-from hudi_assets.engine.storage.objects import ObjectStorage
+from hudi_assets.engine.storage.objects import RETRIES, ObjectStorage
+from hudi_assets.engine.storage.remote import table_folder
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -29,7 +30,6 @@ _CAPABILITIES: Final = Capabilities(
     at_once=32,
 )
 _PATH: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220})(?:/(.*))?")
-_RETRIES: Final[Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
 
 
 class GcsStorage(ObjectStorage):
@@ -62,7 +62,7 @@ class GcsStorage(ObjectStorage):
         del request_s
         # Another address is only in a file of Google's credentials: whoever writes one without TLS there means it.
         options: Any = {"allow_http": True, "timeout": timedelta(minutes=2)}
-        return GCSStore(self.bucket, client_options=options, retry_config=_RETRIES)
+        return GCSStore(self.bucket, client_options=options, retry_config=RETRIES)
 
 
 def open_gcs(path: str, options: Mapping[str, str]) -> GcsStorage:
@@ -71,8 +71,8 @@ def open_gcs(path: str, options: Mapping[str, str]) -> GcsStorage:
         hint = "Leave them out: credentials are the environment's (GOOGLE_APPLICATION_CREDENTIALS)."
         raise InvalidInput(f"A table in GCS takes no storage options (got {', '.join(sorted(options))}).", hint=hint)
     found = _PATH.fullmatch(path)
-    folder = (found[2] or "").strip("/") if found else ""
-    if found is None or not folder or any(part in ("", ".", "..") for part in folder.split("/")):
+    folder = table_folder(found[2]) if found else ""
+    if found is None or not folder:
         hint = "Give gs://BUCKET/PATH. Credentials are no part of it."
         raise InvalidInput("A path of gs:// that names no bucket and folder.", hint=hint)
     return GcsStorage(f"gs://{found[1]}/{folder}")

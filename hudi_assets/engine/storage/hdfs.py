@@ -29,6 +29,7 @@ from hudi_assets.engine.storage.hdfs_errors import said_by_hdfs
 from hudi_assets.engine.storage.hdfs_folder import HdfsFolder, stamp
 from hudi_assets.engine.storage.hdfs_streams import HdfsDownload, HdfsUpload, close_durably, read_range
 from hudi_assets.engine.storage.interface import LOCKS, Capabilities, NewFile
+from hudi_assets.engine.storage.remote import came_second, table_folder
 
 if TYPE_CHECKING:
     from hdfs_native import FileStatus
@@ -102,7 +103,7 @@ class HdfsStorage(HdfsFolder):
             self._give(staged, path, overwrite=False)
         except FileExistsError:
             self._delete_now(staged)
-            raise _too_late("Another process created this file first.", self.uri(path)) from None
+            raise came_second("created", self.uri(path)) from None
 
     def touch(self, path: str) -> None:
         self.replace(path, b"")
@@ -195,7 +196,7 @@ class HdfsStorage(HdfsFolder):
             each(self, lambda one: self._delete_now(f"{CLAIMS}/{one.path.rpartition('/')[2]}"), found)
 
     def _changed(self, path: str) -> Conflict:
-        return _too_late("Another process changed this file first.", self.uri(path))
+        return came_second("changed", self.uri(path))
 
     def open_new(self, path: str) -> NewFile:
         self._at(path)
@@ -222,7 +223,7 @@ class HdfsStorage(HdfsFolder):
             self._give(moved, path, overwrite=False)
         except FileExistsError:
             self._delete_now(moved)
-            raise _too_late("Another process created this file first.", self.uri(path)) from None
+            raise came_second("created", self.uri(path)) from None
 
     def copy(self, source: str, target: str) -> None:
         """HDFS has no request for it: the bytes go through this process."""
@@ -300,8 +301,8 @@ def open_hdfs(path: str, options: Mapping[str, str]) -> HdfsStorage:
         hint = "Leave them out. The environment says who this is (HADOOP_USER_NAME, kinit) and where (HADOOP_CONF_DIR)."
         raise InvalidInput(f"A table in HDFS takes no storage options (got {', '.join(sorted(options))}).", hint=hint)
     found = _PATH.fullmatch(path)
-    folder = (found[3] or "").strip("/") if found else ""
-    if found is None or not folder or any(part in ("", ".", "..") for part in folder.split("/")):
+    folder = table_folder(found[3]) if found else ""
+    if found is None or not folder:
         raise InvalidInput(
             "This is no path of a table in HDFS.",
             where=path,
@@ -313,7 +314,3 @@ def open_hdfs(path: str, options: Mapping[str, str]) -> HdfsStorage:
 
 def _version(status: FileStatus, data: bytes) -> str:
     return f"{stamp(status)}-{hashlib.sha256(data).hexdigest()[:16]}"
-
-
-def _too_late(what: str, where: str) -> Conflict:
-    return Conflict(what, where=where, hint="Look at the table again before going on.")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from hudi_assets.engine.errors import REMOTE, EnvironmentProblem, InvalidInput
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 
 _REMOTE_ERROR: Final = re.compile(r'RPCError\("([\w.$]+)", "(.*?)(?:\\n|"\)|$)', re.DOTALL)
 _WHO: Final = re.compile(r"user=([^,]+), access=(\w+)")

@@ -24,7 +24,7 @@ from hudi_assets.engine.storage.forks import refuse_after_fork
 from hudi_assets.engine.storage.hdfs_errors import NoParent, said_by_hdfs
 from hudi_assets.engine.storage.hdfs_streams import Reader, close_durably
 from hudi_assets.engine.storage.interface import LOCKS, SCRATCH, Fence, FileInfo, leads_out
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 
 if TYPE_CHECKING:
     from hdfs_native import FileStatus

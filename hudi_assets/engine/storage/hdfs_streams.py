@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.storage.hdfs_errors import said_by_hdfs
 from hudi_assets.engine.storage.new_stream import NewStream
-
-_TAIL: Final = 64 << 10  # of a Parquet file its footer, nearly always
+from hudi_assets.engine.storage.remote_stream import TAIL, RemoteStream
 
 
 class Reader(Protocol):
@@ -28,50 +26,17 @@ def read_range(reader: Reader, offset: int, length: int) -> bytes:
     return bytes(reader.read_range(offset, length)) if length > 0 else b""
 
 
-class HdfsDownload(io.RawIOBase):
-    """A file as a stream that can seek. Its end is read first, and so a footer."""
-
-    READ_AHEAD: Final = 256 << 10
+class HdfsDownload(RemoteStream):
+    """A file as a stream that can seek."""
 
     def __init__(self, reader: Reader, uri: str) -> None:
-        self._reader, self._uri, self._at = reader, uri, 0
-        self._size = reader.file_length()
-        self._tail = read_range(reader, max(0, self._size - _TAIL), _TAIL)
+        self._reader, self._uri = reader, uri
+        size = reader.file_length()
+        super().__init__(size, read_range(reader, max(0, size - TAIL), TAIL))
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        if start + offset < 0:
-            raise ValueError("negative seek position")
-        self._at = start + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        found = self._bytes(len(buffer))
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
-
-    def readall(self) -> bytes:
-        """One request. Without this Python asks for 8 KiB at a time."""
-        rest = self._bytes(max(0, self._size - self._at))
-        self._at += len(rest)
-        return rest
-
-    def _bytes(self, length: int) -> bytes:
-        in_tail = self._at - (self._size - len(self._tail))
-        if in_tail >= 0:
-            return self._tail[in_tail : in_tail + length]
+    def _range(self, start: int, length: int) -> bytes:
         with said_by_hdfs(self._uri):
-            return read_range(self._reader, self._at, length)
+            return read_range(self._reader, start, length)
 
 
 class HdfsUpload(NewStream, io.RawIOBase):

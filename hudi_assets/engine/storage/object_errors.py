@@ -14,7 +14,7 @@ from typing import Final
 from obstore.exceptions import BaseError, InvalidPathError, PreconditionError, UnauthenticatedError
 
 from hudi_assets.engine.errors import REMOTE, Conflict, CorruptTable, EnvironmentProblem, InvalidInput
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 
 _STATUS: Final = re.compile(r"status code: (\d{3})|\bstatus: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,86 +11,52 @@ from obstore.exceptions import BaseError
 
 from hudi_assets.engine.storage.new_stream import NewStream
 from hudi_assets.engine.storage.object_errors import is_of_the_range, said_by_store
+from hudi_assets.engine.storage.remote_stream import TAIL, RemoteStream
 
 if TYPE_CHECKING:
-    from obstore import WritableFile
+    from obstore import ObjectMeta, WritableFile
     from obstore.store import ObjectStore
 
-_TAIL: Final = 64 << 10  # of a Parquet file its footer, nearly always
 _PART: Final = 10 << 20
 
 
-class Download(io.RawIOBase):
-    """An object as a stream that can seek. Opening it takes one request, which brings its end, and so a footer.
+class Download(RemoteStream):
+    """An object as a stream that can seek. Opening it takes one request, which brings its end too.
 
     All of it is of one version: where the object is replaced meanwhile, reading on raises `Conflict`.
     """
 
-    READ_AHEAD: Final = 256 << 10
-
     def __init__(self, store: ObjectStore, key: str, uri: str, *, has_suffixes: bool = True) -> None:
-        self._store, self._key, self._uri, self._at = store, key, uri, 0
+        self._store, self._key, self._uri = store, key, uri
         with said_by_store(uri):
-            if not has_suffixes:
-                meta = obstore.head(store, key)
-                self._size, self._version, self._tail = meta["size"], meta["e_tag"], b""
-                self._at = max(0, self._size - _TAIL)
-                self._tail, self._at = self._bytes(self._size - self._at) if self._size else b"", 0
-                return
-            try:
-                found = obstore.get(store, key, options={"range": {"suffix": _TAIL}})
-                self._tail = bytes(found.bytes())
-                meta = found.meta
-            except BaseError as error:
-                # An empty object has no end that could be asked for.
-                if not is_of_the_range(error):
-                    raise
-                meta, self._tail = obstore.head(store, key), b""
-                if meta["size"]:
-                    raise
-        self._size, self._version = meta["size"], meta["e_tag"]
+            meta, tail = _end_of(store, key) if has_suffixes else (obstore.head(store, key), b"")
+        self._version = meta["e_tag"]
+        if not has_suffixes and (length := min(TAIL, meta["size"])):
+            tail = self._range(meta["size"] - length, length)
+        super().__init__(meta["size"], tail)
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        if start + offset < 0:
-            raise ValueError("negative seek position")
-        self._at = start + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), max(0, self._size - self._at))
-        if length:
-            buffer[:length] = self._bytes(length)
-            self._at += length
-        return length
-
-    def readall(self) -> bytes:
-        """One request. Without this Python asks for 8 KiB at a time."""
-        length = max(0, self._size - self._at)
-        rest = self._bytes(length) if length else b""
-        self._at += len(rest)
-        return rest
-
-    def _bytes(self, length: int) -> bytes:
-        in_tail = self._at - (self._size - len(self._tail))
-        if in_tail >= 0:
-            return self._tail[in_tail : in_tail + length]
+    def _range(self, start: int, length: int) -> bytes:
         with said_by_store(self._uri):
             asked = obstore.get(
                 self._store,
                 self._key,
-                options={"range": (self._at, self._at + length), "if_match": self._version},
+                options={"range": (start, start + length), "if_match": self._version},
             )
             return bytes(asked.bytes())
+
+
+def _end_of(store: ObjectStore, key: str) -> tuple[ObjectMeta, bytes]:
+    try:
+        found = obstore.get(store, key, options={"range": {"suffix": TAIL}})
+        return found.meta, bytes(found.bytes())
+    except BaseError as error:
+        # An empty object has no end that could be asked for.
+        if not is_of_the_range(error):
+            raise
+        meta = obstore.head(store, key)
+        if meta["size"]:
+            raise
+        return meta, b""
 
 
 class Upload(NewStream, io.RawIOBase):

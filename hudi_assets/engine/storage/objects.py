@@ -13,7 +13,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
@@ -34,16 +34,17 @@ from hudi_assets.engine.storage.interface import Capabilities, FileInfo, NewFile
 from hudi_assets.engine.storage.object_errors import said_by_store
 from hudi_assets.engine.storage.object_streams import Download, Upload
 from hudi_assets.engine.storage.probe import check_conditions
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered, came_second
 
 if TYPE_CHECKING:
     from obstore import PutMode
-    from obstore.store import ObjectStore
+    from obstore.store import ObjectStore, RetryConfig
 
 # What tells a file that this call wrote from another's with the same bytes: the store keeps it beside them.
 _WRITER: Final = "hudi-assets-writer"
 _TRIES: Final = 3
 _COMPARED: Final = 8 << 20
+RETRIES: Final[RetryConfig] = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
 _PROBED: Final[set[Hashable]] = set()  # places that were found to keep to conditions
 
 
@@ -284,7 +285,7 @@ class ObjectStorage(Fenced, ABC):
                 self._may_change(path)  # as above
                 return found.version
             what = "created" if mode == "create" else "changed"
-            raise _too_late(f"Another process {what} this file first.", self.uri(path))
+            raise came_second(what, self.uri(path))
         self._tell_doubt(path)
         raise Unanswered(REMOTE, "it is not known whether the store has written it", self.uri(path)) from lost
 
@@ -322,7 +323,7 @@ class ObjectStorage(Fenced, ABC):
             if not self._is_copy(staged, path):
                 if isinstance(error, Unanswered):
                     raise
-                raise _too_late("Another process created this file first.", self.uri(path)) from None
+                raise came_second("created", self.uri(path)) from None
             self._keep(path)
         with suppress(OSError), self._changing(staged):  # the name is taken by now, and what stays is swept
             obstore.delete(self._store, self._key(staged))
@@ -381,10 +382,6 @@ class ObjectStorage(Fenced, ABC):
             for page in obstore.list(self._store, f"{self._key(directory)}/", chunk_size=1000):
                 with self._changing(directory):
                     obstore.delete(self._store, [one["path"] for one in page])
-
-
-def _too_late(what: str, where: str) -> Conflict:
-    return Conflict(what, where=where, hint="Look at the table again before going on.")
 
 
 def _is_at(found: _Written | None, mode: PutMode) -> bool:

@@ -12,7 +12,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.storage.interface import LOCKS
 from hudi_assets.engine.storage.object_errors import said_by_store
-from hudi_assets.engine.storage.unanswered import Unanswered
+from hudi_assets.engine.storage.remote import Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,8 @@ from obstore.store import S3Store
 from hudi_assets.engine.errors import EnvironmentProblem, InvalidInput
 from hudi_assets.engine.storage.aws import endpoint_of, region_of
 from hudi_assets.engine.storage.interface import Capabilities
-from hudi_assets.engine.storage.objects import ObjectStorage
+from hudi_assets.engine.storage.objects import RETRIES, ObjectStorage
+from hudi_assets.engine.storage.remote import table_folder
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -84,7 +85,7 @@ class S3Storage(ObjectStorage):
             **settings,
             # Whoever names an endpoint without TLS means it.
             client_options={"allow_http": endpoint.startswith("http://"), "timeout": one, "connect_timeout": one},
-            retry_config={"max_retries": 8, "retry_timeout": tries, "backoff": {"max_backoff": pause}},
+            retry_config={**RETRIES, "retry_timeout": tries, "backoff": {"max_backoff": pause}},
             # S3 refuses a taken name of a copy only so.
             copy_if_not_exists="multipart",
         )
@@ -114,8 +115,8 @@ def open_s3(path: str, options: Mapping[str, str]) -> S3Storage:
     if not _BUCKET.fullmatch(bucket):
         hint = "Give s3://BUCKET/PATH. Credentials are no part of a path."
         raise InvalidInput(f"A path of {scheme}:// does not begin with the name of a bucket.", hint=hint)
-    prefix = prefix.strip("/")
-    if not prefix or any(part in ("", ".", "..") for part in prefix.split("/")):
+    folder = table_folder(prefix)
+    if not folder:
         raise InvalidInput(
             "A table needs a folder of its own in the bucket.",
             where=f"{scheme}://{bucket}",
@@ -132,7 +133,7 @@ def open_s3(path: str, options: Mapping[str, str]) -> S3Storage:
             where=f"{scheme}://{bucket}",
             hint=hint,
         )
-    return S3Storage(f"{scheme}://{bucket}/{prefix}", options)
+    return S3Storage(f"{scheme}://{bucket}/{folder}", options)
 
 
 def _hosting(bucket: str, endpoint: str) -> str:
