@@ -116,6 +116,7 @@ def test_a_free_lock_is_taken_whatever_the_wait(lock: ZooKeeperLock) -> None:
         _hold(lock, 0)
 
 
+@pytest.mark.thorough
 def test_whoever_is_killed_holds_nothing_once_its_session_has_ended(lock: ZooKeeperLock, table: HudiTable) -> None:
     with curator(lock.hosts, lock.path, SESSION_MS) as theirs:
         assert theirs.ask("take 1000") == "taken"
@@ -228,6 +229,7 @@ def _count(lock: ZooKeeperLock, file: Path, times: int) -> None:
             file.write_text(str(seen + 1))
 
 
+@pytest.mark.thorough
 def test_eight_processes_of_both_kinds_never_hold_it_together(lock: ZooKeeperLock, tmp_path: Path) -> None:
     file = tmp_path / "number"
     file.write_text("0")
