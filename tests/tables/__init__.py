@@ -17,6 +17,7 @@ Begin here:
 
 Tables that are not only ours:
 
+- `payments`: the table that the pages for users speak of, made here or by others.
 - `others`: as Apache Hudi's writers leave them: no setting of ours, no event times in commits.
 - `other_index`: as Hudi's other indexes leave them: file ids that name no bucket.
 - `metadata`: with Hudi's metadata table; and what stands in it.
