@@ -28,11 +28,11 @@ from hudi_assets.engine.table.settings.config import (
     URL_ENCODE,
     WRITERS,
     TableConfig,
-    dump_properties,
-    new_table_properties,
     parse_config,
 )
+from hudi_assets.engine.table.settings.java_properties import dump_properties
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT, TABLE_SERVICES
+from hudi_assets.engine.table.settings.new_table import new_table_properties
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

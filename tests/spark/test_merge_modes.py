@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from hudi_assets.engine import Frame, HudiTable, Session
 from hudi_assets.engine.errors import HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode, Plan
-from hudi_assets.engine.table.settings.config import dump_properties
+from hudi_assets.engine.table.settings.java_properties import dump_properties
 from hudi_assets.engine.table.settings.merging import COMMIT_TIME_MERGER_ID, EVENT_TIME_MERGER_ID
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, planned

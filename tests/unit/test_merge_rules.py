@@ -10,7 +10,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.layout.choice import layout_of
-from hudi_assets.engine.table.settings.config import dump_properties
+from hudi_assets.engine.table.settings.java_properties import dump_properties
 from hudi_assets.engine.table.settings.merging import MERGE_RULES, parse_merge_settings
 from tests.spark.test_merge_modes import SCHEMA
 

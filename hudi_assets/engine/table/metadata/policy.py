@@ -25,7 +25,8 @@ from hudi_assets.engine.table.metadata.partitions import (
     named,
     table_properties,
 )
-from hudi_assets.engine.table.settings.config import METADATA_SWITCH_OFF, TableConfig, dump_properties
+from hudi_assets.engine.table.settings.config import METADATA_SWITCH_OFF, TableConfig
+from hudi_assets.engine.table.settings.java_properties import dump_properties
 from hudi_assets.engine.timeline.writers_zone.evidence import saved_lines
 
 _FILES: Final = "files"

@@ -6,12 +6,9 @@ Key names are Hudi's (HoodieTableConfig) where Hudi has one; ours start with `hu
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
-
-import javaproperties
 
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
@@ -19,7 +16,7 @@ from hudi_assets.engine.model.settings import is_true, listed, whole_number
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
-from hudi_assets.engine.table.layout.interface import VERSION, Layout
+from hudi_assets.engine.table.layout.interface import VERSION
 from hudi_assets.engine.table.settings import key_generators
 from hudi_assets.engine.table.settings.compaction import CompactionSettings, parse_compaction_settings
 from hudi_assets.engine.table.settings.indexes import INDEX_TYPE, IndexSettings, parse_index_settings
@@ -33,11 +30,10 @@ from hudi_assets.engine.table.settings.merging import (
     TABLE_SERVICES,
     MergeSettings,
     evident_rules,
-    new_merge_properties,
     parse_merge_settings,
 )
 from hudi_assets.engine.table.settings.parquet import ParquetSettings, parse_parquet_settings
-from hudi_assets.engine.table.settings.stated import HASH_FIELD, check_stated, in_known_names
+from hudi_assets.engine.table.settings.stated import check_stated, in_known_names
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN, written_again
 from hudi_assets.engine.timeline.writers_zone.evidence import SavedBy, saved_by
 from hudi_assets.engine.timeline.zone import LOCAL, UTC, zone_of
@@ -65,7 +61,7 @@ QUERY_GRACE: Final = "hudi_assets.query.grace"
 QUERY_GRACE_LEAST: Final = "hudi_assets.query.grace.least"
 HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 URL_ENCODE: Final = "hoodie.datasource.write.partitionpath.urlencode"
-_TIMEZONE: Final = "hoodie.table.timeline.timezone"
+TIMEZONE: Final = "hoodie.table.timeline.timezone"
 TIMELINE_ZONE: Final = "hudi_assets.timeline.zone"
 METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
 DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
@@ -91,7 +87,7 @@ _CHOICES: Final = {
     WRITERS: ("locked", "stopped"),
     EXECUTOR: (NATIVE, HUDI),
     CARRY_OVER: ("auto", "hardlink", "symlink", "copy"),
-    _TIMEZONE: ("utc", "local"),
+    TIMEZONE: ("utc", "local"),
     LOG_BLOCK_FORMAT: ("parquet", "avro"),
     METADATA_SWITCH_OFF: ("true", "false"),
     DELETES_EVENT_TIME: ("latency", "commit"),
@@ -148,7 +144,7 @@ class TableConfig:
     @property
     def states_utc(self) -> bool:
         """True where the table itself says that every engine makes its instants in UTC."""
-        return self.properties.get(_TIMEZONE, LOCAL).upper() == UTC
+        return self.properties.get(TIMEZONE, LOCAL).upper() == UTC
 
     @property
     def executor(self) -> str:
@@ -191,65 +187,6 @@ class TableConfig:
     def ordered_by_event_time(self) -> bool:
         """True where the ordering field is the event-time field."""
         return self.event_time_field is not None and self.ordering_field == self.event_time_field
-
-
-def new_table_properties(
-    *,
-    name: str,
-    avro_schema: str,
-    record_key: Sequence[str],
-    ordering_field: str | None,
-    merge_mode: MergeMode,
-    event_time_field: str,
-    partition_fields: Sequence[str],
-    buckets: int,
-    layout: Layout,
-    hive_style: bool,
-    own: Mapping[str, str],
-) -> dict[str, str]:
-    """The properties of a new table, as Apache Hudi writes them for its version, and our own beside them.
-
-    `InvalidInput` where merge mode and ordering field do not go together.
-    """
-    properties = {
-        "hoodie.table.name": name,
-        "hoodie.table.type": "MERGE_ON_READ",
-        **layout.table_properties,
-        "hoodie.table.checksum": str(table_checksum("", name)),
-        "hoodie.table.recordkey.fields": ",".join(record_key),
-        "hoodie.table.partition.fields": ",".join(partition_fields),
-        key_generators.CLASS: key_generators.generator_of(len(record_key), len(partition_fields)),
-        "hoodie.table.base.file.format": "PARQUET",
-        "hoodie.table.create.schema": avro_schema,
-        _TIMEZONE: UTC,
-        CDC: "false",
-        "hoodie.populate.meta.fields": "true",
-        "hoodie.partition.metafile.use.base.format": "false",
-        **new_merge_properties(merge_mode, ordering_field, layout),
-        HIVE_STYLE: str(hive_style).lower(),
-        URL_ENCODE: "false",
-        "hoodie.datasource.write.drop.partition.columns": "false",
-        INDEX_TYPE: "BUCKET",
-        BUCKETS: str(buckets),
-        HASH_FIELD: ",".join(record_key),
-        # Java checks the hash field against this one when it opens the table for a service.
-        "hoodie.datasource.write.recordkey.field": ",".join(record_key),
-        EVENT_TIME_FIELD: event_time_field,
-        **own,
-    }
-    if not partition_fields:
-        del properties["hoodie.table.partition.fields"]
-    return properties
-
-
-def table_checksum(database: str, table: str) -> int:
-    """CRC32 of `database.table` (HoodieTableConfig.generateChecksum)."""
-    return zlib.crc32(f"{database}.{table}".encode())
-
-
-def dump_properties(properties: Mapping[str, str]) -> bytes:
-    """Java's properties format; text beyond Latin-1 is escaped as Java does."""
-    return javaproperties.dumps(dict(properties), timestamp=True, sort_keys=True).encode("latin-1")
 
 
 def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> TableConfig:
@@ -382,14 +319,14 @@ def _refuse_unsupported(properties: Mapping[str, str], where: str) -> None:
 def _timezone(properties: Mapping[str, str], where: str) -> str:
     """The zone of the instants: UTC, or what the owner states beside LOCAL, or LOCAL: this process's own."""
     stated = properties.get(TIMELINE_ZONE, "").strip()
-    named = properties.get(_TIMEZONE, LOCAL).upper()
+    named = properties.get(TIMEZONE, LOCAL).upper()
     try:
         zone_of(stated or named)
     except ValueError:
         hint = "Give an IANA name: America/Los_Angeles, Asia/Kolkata, Etc/GMT+8 (which is UTC-08:00)."
         raise InvalidInput(f"{TIMELINE_ZONE} is {stated!r}.", where=where, hint=hint) from None
     if named == UTC and stated not in ("", UTC):
-        what = f"{TIMELINE_ZONE} is {stated}, and the table's instants are in UTC ({_TIMEZONE})."
+        what = f"{TIMELINE_ZONE} is {stated}, and the table's instants are in UTC ({TIMEZONE})."
         raise InvalidInput(what, where=where, hint="Leave it out.")
     return stated or named
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import javaproperties
@@ -15,3 +16,8 @@ def parse_properties(text: str) -> dict[str, str]:
 @lru_cache(maxsize=32)
 def _parsed(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(javaproperties.loads(text).items())
+
+
+def dump_properties(properties: Mapping[str, str]) -> bytes:
+    """Java's properties format; text beyond Latin-1 is escaped as Java does."""
+    return javaproperties.dumps(dict(properties), timestamp=True, sort_keys=True).encode("latin-1")
