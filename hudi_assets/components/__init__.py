@@ -1,4 +1,11 @@
-"""The components `HudiTableComponent` (one table) and `HudiTablesComponent` (many), for Dagster projects.
+"""The components for Dagster projects: a block of YAML becomes a table's assets, checks, job and sensor.
+
+- `hudi_table.HudiTableComponent`: one table. Begin here; its fields are those of a block.
+- `hudi_tables.HudiTablesComponent`: many tables in one block, with what they share said once.
+- `refused.Refused`: a table whose block is wrong, where the others are to go on without it.
+- `scaffolding.TableScaffolder`: the block that `dg scaffold defs` writes.
+
+Dagster makes them by `load_from_defs_folder`. They put together what `hudi_assets.dagster` defines.
 
 `dg` imports this module in every environment that has this package. An import that fails would stop `dg` itself, so
 without the extra `dagster` nothing is here.

@@ -99,6 +99,9 @@ from hudi_assets.engine.transaction.restore import RestoreResult
 from hudi_assets.engine.transaction.rollback import RollbackResult
 from hudi_assets.engine.validate import Finding
 
+# No module of this project outside the engine names CommitBound, Frame, MergeMode, QueryTime, RestoreResult,
+# RollbackResult and Session. The methods of `HudiTable` take them or give them back, in values of theirs too: whoever
+# annotates a program of their own needs the names.
 __all__ = [
     "AUTO",
     "DATA_LATENCY",

@@ -81,7 +81,32 @@ def test_the_docstring_has_each_argument(name: str, function: Any) -> None:
     assert named == takes, name
 
 
+ROOT = Path(engine.__file__).parents[1]
+SOURCES = {path: path.read_text("utf-8") for path in sorted(ROOT.rglob("*.py"))}
+PACKAGES = [path for path in SOURCES if path.name == "__init__.py" and path.parent != ROOT / "defs"]
+
+
+def said_by(path: Path) -> str:
+    return ast.get_docstring(ast.parse(SOURCES[path])) or ""
+
+
 def test_each_module_says_what_it_is_for() -> None:
-    root = Path(engine.__file__).parents[1]
-    said = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in root.rglob("*.py")}
-    assert [str(path) for path, text in said.items() if len(text) < 12 or "TODO" in text] == []
+    assert [str(path) for path in SOURCES if len(said_by(path)) < 12 or "TODO" in said_by(path)] == []
+
+
+@pytest.mark.parametrize("page", PACKAGES, ids=lambda path: path.parent.relative_to(ROOT.parent).as_posix())
+def test_each_package_opens_with_a_page(page: Path) -> None:
+    """What it is for, its modules and classes, where to begin; the public package's has an example for a list."""
+    text, folder = said_by(page), page.parent
+    assert 8 <= len(text.splitlines()) <= 20
+    named = set(re.findall(r"`([\w.]+)`", text))
+    if folder != ROOT / "engine":
+        assert re.search(r"\b[Bb]egin\b", text)
+    for name in named:
+        module, _, what = name.partition(".")
+        if what and (source := SOURCES.get(folder / f"{module}.py")):
+            assert re.search(rf"^(class|def) {what}\b", source, re.MULTILINE), name
+
+
+def test_no_module_is_too_long_to_be_read_at_once() -> None:
+    assert [str(path) for path, text in SOURCES.items() if len(text.splitlines()) > 400] == []

@@ -4,8 +4,9 @@
   here.
 - `column_unit`: the event-time column and the unit in which it counts.
 - `commit_bound`: what a commit's time says of records without event time.
-- `freshness`: the promise itself. Pure.
-- `latency`, `lateness`: how late records come, learned from the commits; which records came too late.
+- `freshness`: the promise itself. Pure. `hidden_times`: what rows in no view mean for it.
+- `latency.ObservedLatency`, `lateness.LateLog`: how late records come, learned from the commits; which records came
+  too late.
 
 Planning (`actions.compaction`), `status` and the sensor's look call these.
 """

@@ -1,6 +1,13 @@
 """Which of a key's records wins. Pure: Arrow tables in, Arrow tables out.
 
-`merge` is the way in: a slice's log records and base rows into the rows of a merge mode. `winners` decides for each
-key, whole columns at a time. `passes` does it within a memory budget, whatever the slice's size. `delete_records`
-has the ordering values of deletes. The rules, and where Hudi's releases differ, are in `docs/explanation/merge.md`.
+- `merge`: a slice's log records and base rows into the rows of a merge mode. Begin here. `merge.Rows` and
+  `merge.Deletes` are the records of one log block.
+- `winners.Winners`: the winner of each key, whole columns at a time.
+- `passes.SliceMerge`: the same within a memory budget, whatever the slice's size. `passes.SliceRecords` is what it
+  reads, `passes.Leaving` what it leaves to readers of the new slice.
+- `partial.Filling`: partial updates, which older records of the key fill.
+- `delete_records`: the ordering values of deletes.
+
+Queries (`table.slices`) and compactions (`actions.compaction`) call `passes`. The rules, and where Hudi's releases
+differ, are in `docs/explanation/merge.md`.
 """

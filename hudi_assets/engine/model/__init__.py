@@ -1,8 +1,7 @@
 """Values that the whole engine speaks in: frozen, comparable, free of I/O, in Hudi's own words.
 
-Event times are integers: epoch milliseconds, UTC, in every value here. Finer sources are floored for a minimum and
-ceiled for a maximum, so that a range always covers its records. Instants are Hudi's 17-digit strings
-`yyyyMMddHHmmssSSS`; they order as strings.
+Event times are integers: epoch milliseconds, UTC. Finer sources are floored for a minimum and ceiled for a maximum, so
+that a range always covers its records. Instants are Hudi's strings `yyyyMMddHHmmssSSS`; they order as strings.
 
 Begin with `files` (base file, log file, file slice) and `plans` (what a compaction takes); `results` is what
 callers of `HudiTable` get back. Everything in the engine imports this package; it imports only the errors.
@@ -15,6 +14,7 @@ callers of `HudiTable` get back. Everything in the engine imports this package; 
 - `merge_mode`: which of a key's records wins.
 - `results`: freshness, statistics, what a commit or a compaction did.
 - `settings`: values of settings, read from their text.
+- `profile`: what a table tells about itself.
 - `bills`: what compactions cost and bought.
 - `proposals`: what the policy of a freshness SLO answers.
 - `past`: what compactions cost, as the timeline tells of it; what monitoring asks.

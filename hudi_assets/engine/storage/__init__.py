@@ -1,18 +1,19 @@
 """Files: the only package of the engine that calls the file system, or a store of objects.
 
 A table owns one `Storage`. It is picklable, so that Spark's workers reach the same files. Everything above it names
-files by table-relative paths, and asks `capabilities` where stores differ.
+files by table-relative paths, and asks `Capabilities` where stores differ. Actions, table and timeline call it.
 
-- `interface`: `Storage`, what a store states (`Capabilities`), and `FileInfo`, a file as a listing shows it.
-- `local`: storage on a local path. `named_file`: whatever fails there names its file. `new_stream`: how a new one ends.
-- `hdfs`: HDFS; `hdfs_folder` how a file gets its name there, `hdfs_streams`, `hdfs_errors`.
-- `azure`, `gcs`: for looking.
-- `fenced`: the locks that are asked before each change of a store.
-- `probe`: whether a store keeps to conditions on a write.
-- `at_once`: many requests at a time, where a store has to be waited for.
-- `unchanged`: writing over what was read, and over nothing else.
-- `aws`: what S3 is by name, which Spark and catalogs ask too.
+- `interface`: `Storage`, what a store states, and `FileInfo`, a file as a listing shows it. Begin here.
 - `opening`: which storage a path is on.
+- `local.LocalStorage`: a local path. `named_file`: whatever fails there names its file. `new_stream`: how one
+  ends.
+- `objects.ObjectStorage`: what buckets have in common, with `object_streams` and `object_errors`. `s3`, `azure`, `gcs`:
+  each kind; the last two for looking. `aws`: what S3 is by name.
+- `hdfs.HdfsStorage`; `hdfs_folder` how a file gets its name there, `hdfs_streams`, `hdfs_errors`. `remote`,
+  `remote_stream`: what every store that is reached by a network has in common.
+- `fenced.Fenced`: the locks that are asked before each change of a store. `forks`: no store is used in a fork.
+- `probe`: whether a store keeps to conditions on a write.
+- `at_once`: many requests at a time. `unchanged`: writing over what was read, and over nothing else.
 """
 
 from hudi_assets.engine.storage.at_once import each

@@ -1,6 +1,11 @@
 """File slices: what listing and timeline make of the files, now and in the past.
 
-`listing` parses names, `file_view` cuts slices (pure), `reader` and `streams` read a slice as rows of the table's
-schema on any machine, `rows` merges them. `as_of` and `history` say which slices answer a query of the past (pure).
-`bounds`: rows that need not be read, by Parquet's statistics.
+- `file_view.FileView`: the file slices of a table, per file group. Pure. Begin here.
+- `listing`: the partitions, listed, and each name parsed once.
+- `reader.SliceReader`, `reader.SliceTask`: what is needed to read slices of one table on any machine.
+  `streams.StoredSlice`: a slice as a merge reads it, part by part. `rows`: its rows, merged.
+- `history.History`, `as_of.Since`: which slices answer a query of the past, and whether they still can. Pure.
+- `bounds.Bounds`: rows that need not be read, by Parquet's statistics.
+
+A `TableState` makes the view. Queries and compaction's tasks read by `reader`.
 """

@@ -1,5 +1,9 @@
 """Which time zone a table's writers are in, by what they left; and instants that were made in a zone east of theirs.
 
-`evidence` compares instants with the modification times of their files. `damage` finds instants ahead of true time.
-Pure. `table.zone_check` refuses to work in another zone. `docs/explanation/timezones.md` says why.
+- `evidence.Verdict`: what the files say of a zone. Begin here. It rests on `evidence.Sighting`, an instant beside the
+  modification time of its file, and on `evidence.SavedBy`, what a writer of hoodie.properties said of its own clock.
+- `damage.Ahead`: an instant ahead of true time, and until when it will be.
+
+Both are pure. `table.zone_check` asks them before each change and refuses to work in another zone; `table.settings`
+reads `SavedBy`. `docs/explanation/timezones.md` says why.
 """
