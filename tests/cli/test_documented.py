@@ -25,7 +25,7 @@ from hudi_assets.cli import app
 from hudi_assets.cli import commands as main_commands
 from hudi_assets.cli import publish as publish_command
 from hudi_assets.cli import read as read_command
-from hudi_assets.engine import HudiTable
+from hudi_assets.engine import EVENT_TIME_FIELD, WRITERS, HudiTable
 from tests import pages
 from tests.catalog.in_memory import Memory, memory
 from tests.cli.conftest import DONE, Answer
@@ -186,9 +186,13 @@ class World:
         if name == "recover":
             self.an_orphan()
         with without_spark() as session:
-            if name in ("rollback", "unschedule"):
-                newest = pay(self.table, session, 20)
-                return newest if name == "rollback" else planned(self.table).instant
+            if name in ("compact", "rollback", "unschedule"):
+                settings = {WRITERS: "stopped", EVENT_TIME_FIELD: "paid_at"}
+                newest = pay(HudiTable.open(self.table.path, settings=settings), session, 20)
+            if name == "rollback":
+                return newest
+            if name == "unschedule":
+                return planned(self.table).instant
         return None
 
     def compacted_twice(self) -> None:
