@@ -48,7 +48,7 @@ def _ask(place: Place) -> Found | None:
 Cleaned = TypeVar("Cleaned")
 # How often a clean is tried beside writers.
 _CLEANS = 3
-_APART = "the snapshot view is of another publication than the read-optimized one"
+_APART = "what stands beside the read-optimized view is of another publication"
 NOT_PUBLISHED = Followed(False, "the table is not published there yet")
 
 

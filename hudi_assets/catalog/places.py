@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.metastore import Metastore, MetastoreError
-from hudi_assets.catalog.publication import PATH, PUBLICATION, VIEW_DIGEST
+from hudi_assets.catalog.publication import PARTITIONS, PATH, PUBLICATION, VIEW_DIGEST
 from hudi_assets.catalog.publishing import Form, Names, publish
 from hudi_assets.engine import (
     NOTED_DIGESTS,
@@ -58,8 +58,9 @@ def home_metastore() -> str:
 class Found:
     """What a metastore says of a place.
 
-    `properties`: of the read-optimized entry. `together`: the snapshot entry is of the same publication. It is not
-    where a publisher died between the two, or somebody dropped one.
+    `properties`: of the read-optimized entry. `together`: the snapshot entry is of the same publication, and so is the
+    table with the freshness of the partitions where there is to be one. They are not where a publisher died between
+    them, or somebody dropped one.
     """
 
     properties: Mapping[str, str]
@@ -113,15 +114,22 @@ class Place:
             if not _is_ours(ro):
                 return None
             rt = metastore.entry(self.names.database, self.names.rt)
-        return self._found(ro, rt)
+            told = ro is not None and PARTITIONS in ro.parameters
+            partitions = metastore.entry(self.names.database, self.names.partitions) if told else None
+        return self._found(ro, rt, partitions)
 
-    def _found(self, ro: Entry | None, rt: Entry | None) -> Found | None:
+    def _found(self, ro: Entry | None, rt: Entry | None, partitions: Entry | None) -> Found | None:
         if ro is None or not _is_ours(ro):
             return None
-        if rt is None:
-            # Hive sync may be told to make one of the two alone.
-            return Found(ro.parameters, self.names.form is Form.SYNCED)
-        return Found(ro.parameters, rt.parameters.get(PUBLICATION) == ro.parameters.get(PUBLICATION))
+        beside = [rt]
+        if rt is None and self.names.form is Form.SYNCED:  # Hive sync may be told to make one of the two alone
+            beside = []
+        if PARTITIONS in ro.parameters:
+            beside.append(partitions)
+        wanted = ro.parameters.get(PUBLICATION)
+        return Found(
+            ro.parameters, all(one is not None and one.parameters.get(PUBLICATION) == wanted for one in beside)
+        )
 
     def publish(self, table: HudiTable) -> dict[str, str]:
         """Publish the table here, and note it with the table, first: a crash in between leaves no view unprotected.
@@ -191,10 +199,10 @@ def found_together(places: Collection[Place]) -> dict[Place, Found | None]:
     for place in places:
         by_database.setdefault((place.metastore, place.names.database), []).append(place)
     for (_, database), group in by_database.items():
-        names = [name for place in group for name in (place.names.ro, place.names.rt)]
+        names = [name for place in group for name in place.names.entries]
         with hive.connect(group[0].address(), timeout_ms=_QUICK_MS) as metastore:
             entries = metastore.entries(database, names)
-        found |= {place: place._found(entries[place.names.ro], entries[place.names.rt]) for place in group}
+        found |= {place: place._found(*(entries[name] for name in place.names.entries)) for place in group}
     return found
 
 

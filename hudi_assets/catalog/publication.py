@@ -6,13 +6,17 @@ import uuid
 from collections.abc import Mapping
 from typing import Protocol
 
-from hudi_assets.engine import Freshness, Publication, iso
+from hudi_assets.engine import Freshness, Publication, PublishedPartitions, iso
 
 PREFIX = "hudi_assets."
 PATH = "hudi_assets.path"
 VIEW_DIGEST = "hudi_assets.view_digest"
 # Another one with each publication: by it a publisher notices that somebody else came between.
 PUBLICATION = "hudi_assets.publication"
+# Which table beside the views has the freshness of each partition, and what it says.
+PARTITIONS = "hudi_assets.partitions"
+_PARTITIONS_DIGEST = "hudi_assets.partitions_digest"
+_WATERMARK_MS = "hudi_assets.watermark_ms"
 _NULL = "null"
 # What a look is compared by. `computed_at` is when somebody looked: it makes nothing untrue.
 _FRESHNESS_MS = "hudi_assets.freshness_ms"
@@ -31,10 +35,20 @@ class Current(Protocol):
     @property
     def view_digest(self) -> str: ...
 
+    @property
+    def partitions(self) -> PublishedPartitions | None: ...
 
-def properties_of(publication: Publication) -> dict[str, str]:
-    """The properties of both views, or of both synced tables."""
+
+def properties_of(publication: Publication, partition_table: str | None = None) -> dict[str, str]:
+    """The properties of both views, or of both synced tables.
+
+    `partition_table`: where the freshness of each partition is published, if it is.
+    """
     promise = promise_properties(publication.freshness, publication.path, publication.instant_ms)
+    told = publication.partitions
+    if told is not None and partition_table is not None:
+        watermark = _NULL if told.watermark is None else str(told.watermark)
+        promise |= {PARTITIONS: partition_table, _PARTITIONS_DIGEST: told.digest, _WATERMARK_MS: watermark}
     return promise | {VIEW_DIGEST: publication.view_digest, PUBLICATION: uuid.uuid4().hex}
 
 
@@ -72,10 +86,26 @@ def what_differs(published: Mapping[str, str], seen: Current, *, files: bool, st
         return "the read-optimized view names other files or columns than the table has"
     changed = [key for key in _SAYS if published.get(key) != now.get(key)]
     if not changed or (changed == [_FRESHNESS_MS] and 0 < _moved(published, promise.freshness) < step_ms):
-        return None
+        return _partitions_differ(published, seen.partitions, step_ms)
     if changed[0] != _FRESHNESS_MS:
         return f"the published {changed[0].removeprefix(PREFIX).removesuffix('_ms')} is not the table's"
     return f"the freshness is {iso(promise.freshness) or 'unknown'}, and {_stated(published)} is published"
+
+
+def _partitions_differ(published: Mapping[str, str], told: PublishedPartitions | None, step_ms: int) -> str | None:
+    """A table stands still by its hottest partition: the others' freshness moves on all the same."""
+    if told is None or PARTITIONS not in published:
+        stands = PARTITIONS in published
+        if told is None and not stands:
+            return None
+        return f"the freshness of each partition is {'published, and not' if stands else 'not published, but'} wanted"
+    if published.get(_PARTITIONS_DIGEST) != told.digest:
+        return "the published freshness of a partition is not the table's"
+    said = published.get(_WATERMARK_MS, _NULL)
+    if told.watermark is None or not said.lstrip("-").isdigit():
+        return None if said == _NULL and told.watermark is None else "the published watermark is not the table's"
+    by = told.watermark - int(said)
+    return None if by == 0 or 0 < by < step_ms else "the freshness of partitions in which nothing waits has moved"
 
 
 def stated_freshness(published: Mapping[str, str]) -> int | None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hudi_assets.catalog import hive, views
+from hudi_assets.catalog import hive, partition_table, views
 from hudi_assets.catalog.hive import Connection, Entry
-from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
+from hudi_assets.catalog.publication import PARTITIONS, PATH, PUBLICATION, properties_of, replaced
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.thrift_values import texts
@@ -39,6 +39,15 @@ class Names:
     ro: str
     rt: str
     form: Form = Form.VIEWS
+
+    @property
+    def partitions(self) -> str:
+        """The table with the freshness of each partition, where that is published: `t_freshness` beside `t_ro`."""
+        return f"{self.ro.removesuffix('_ro')}_freshness"
+
+    @property
+    def entries(self) -> tuple[str, str, str]:
+        return self.ro, self.rt, self.partitions
 
 
 def publish(
@@ -70,13 +79,16 @@ def _publish_views(
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
     source = _own_source(metastore, names, table.path)
+    partitions = _own_partitions(metastore, names, table, ro)
     read = table.publication()
     on_read(read)
-    properties = properties_of(read)
+    properties = properties_of(read, names.partitions)
+    rows = _write_rows(table, read, partitions)
     query = read_optimized_text(read.schema, read.groups)
     _put(metastore, names, names.ro, ro, read, query, properties)
     _put_source(metastore, names, source, read)
     _put(metastore, names, names.rt, rt, read, _snapshot_query(names, read.path), properties)
+    _put_partitions(metastore, table, names, partitions, rows, properties)
     return properties
 
 
@@ -91,9 +103,11 @@ def _publish_synced(
     before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
     if all(entry is None for entry in before.values()):
         raise no_synced_table(names)
+    partitions = _own_partitions(metastore, names, table, *before.values())
     read = table.publication()
     on_read(read)
-    properties = properties_of(read)
+    properties = properties_of(read, names.partitions)
+    rows = _write_rows(table, read, partitions)
     for name, old in before.items():
         entry = None if old is None else _synced_table(metastore, names, name, table.path)
         if old is None or entry is None:
@@ -103,6 +117,7 @@ def _publish_synced(
             raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
         altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
         metastore.alter(names.database, name, altered, expected=_expected(entry))
+    _put_partitions(metastore, table, names, partitions, rows, properties)
     return properties
 
 
@@ -158,6 +173,53 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     if place is None or not is_same_location(place, path):
         raise not_our_source(f"{names.database}.{name}")
     return found
+
+
+def _own_partitions(metastore: Connection, names: Names, table: HudiTable, *told: Entry | None) -> Entry | None:
+    """The table with the freshness of the partitions, if it is ours to replace.
+
+    Asked for only where it is to stand there, or `told`, what is published, says that it does.
+    """
+    stands = any(entry is not None and PARTITIONS in entry.parameters for entry in told)
+    if not stands and not table.config.publishes_partitions:
+        return None
+    found = metastore.entry(names.database, names.partitions)
+    if found is not None and not partition_table.is_ours(found.parameters, table.path):
+        if not table.config.publishes_partitions:
+            return None
+        raise partition_table.not_ours(f"{names.database}.{names.partitions}")
+    return found
+
+
+def _write_rows(table: HudiTable, read: Publication, old: Entry | None) -> str | None:
+    """Before anything is altered: where the rows cannot be written, nothing is published."""
+    if read.partitions is None:
+        return None
+    return partition_table.write_rows(table.storage, read.partitions, {} if old is None else old.parameters)
+
+
+def _put_partitions(
+    metastore: Connection,
+    table: HudiTable,
+    names: Names,
+    old: Entry | None,
+    folder: str | None,
+    properties: Mapping[str, str],
+) -> None:
+    """Send readers to the new rows; without any, take the table out that is there."""
+    name = names.partitions
+    if folder is None:
+        if old is not None:
+            metastore.drop(names.database, name)
+            partition_table.delete_rows(table.storage, old.parameters)
+        return
+    place, told = table.storage.uri(folder), {**properties, partition_table.FOLDER: folder}
+    if old is None:
+        metastore.create(names.database, name, partition_table.new_table(names.database, name, _user(), place, told))
+    else:
+        moved = partition_table.moved(old, place, told)
+        metastore.alter(names.database, name, moved, expected=_expected(old))
+    partition_table.delete_left(table.storage, folder)
 
 
 def no_synced_table(names: Names) -> InvalidInput:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hudi_assets.catalog import partition_table
 from hudi_assets.catalog.publication import PATH, REASON, properties_of
 from hudi_assets.catalog.publishing import (
     SOURCE,
@@ -20,6 +21,7 @@ from hudi_assets.catalog.publishing import (
 )
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
+from hudi_assets.catalog.spark_types import sql_type
 from hudi_assets.engine import InvalidInput, check_reads_by_itself
 
 if TYPE_CHECKING:
@@ -44,20 +46,27 @@ def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dic
             _refuse_others_source(spark, names, table.path)
     else:
         synced = _synced(spark, names, table.path)
+    partitions = _own_partitions(spark, names, table)
     read = table.publication()
-    properties = properties_of(read)
+    properties = properties_of(read, names.partitions)
+    folder = None
+    if read.partitions is not None:
+        folder = partition_table.write_rows(table.storage, read.partitions, partitions or {})
     if names.form is Form.SYNCED:
         _set_properties(spark, synced, properties)
-        return properties
-    query = read_optimized_text(read.schema, read.groups)
-    spark.sql(view_statement(_name(names, names.ro), query, properties))
-    if with_snapshot:
-        spark.sql(_snapshot_statement(spark, names, read, properties))
+    else:
+        query = read_optimized_text(read.schema, read.groups)
+        spark.sql(view_statement(_name(names, names.ro), query, properties))
+        if with_snapshot:
+            spark.sql(_snapshot_statement(spark, names, read, properties))
+    _put_partitions(spark, table, names, partitions, folder, properties)
     return properties
 
 
 def remove_by_spark(spark: SparkSession, names: Names) -> None:
-    """Take a table's views out of the catalog. What others made stays."""
+    """Take a table's views out of the catalog, and what stands beside them. What others made stays."""
+    if (path := _view_of(spark, names, names.ro)) is not None:
+        _drop_partitions(spark, names, path)
     for view in (names.ro, names.rt):
         if _view_of(spark, names, view) is not None:
             spark.sql(f"DROP VIEW IF EXISTS {_name(names, view)}")
@@ -112,6 +121,52 @@ def _read_by(spark: SparkSession, names: Names) -> str | None:
         if not said.isEmpty():
             return str(said.get())
     return None
+
+
+def _own_partitions(spark: SparkSession, names: Names, table: HudiTable) -> dict[str, str] | None:
+    """What the table with the freshness of the partitions says, if it is ours to replace; None where there is none."""
+    if not spark.catalog.tableExists(_name(names, names.partitions)):
+        return None
+    found = properties_by_spark(spark, names.database, names.partitions)
+    if partition_table.is_ours(found, table.path):
+        return found
+    if table.config.publishes_partitions:
+        raise partition_table.not_ours(f"{names.database}.{names.partitions}")
+    return None
+
+
+def _put_partitions(
+    spark: SparkSession,
+    table: HudiTable,
+    names: Names,
+    old: Mapping[str, str] | None,
+    folder: str | None,
+    properties: Mapping[str, str],
+) -> None:
+    """Send readers to the new rows; without any, take the table out that is there."""
+    name = _name(names, names.partitions)
+    if folder is None:
+        if old is not None:
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+            partition_table.delete_rows(table.storage, old)
+        return
+    told = _listed({**properties, partition_table.FOLDER: folder})
+    place = escaped(table.storage.uri(folder))
+    if old is None:
+        columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in partition_table.SCHEMA)
+        spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{place}' TBLPROPERTIES ({told})")
+    else:
+        spark.sql(f"ALTER TABLE {name} SET LOCATION '{place}'")
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({told})")
+    partition_table.delete_left(table.storage, folder)
+
+
+def _drop_partitions(spark: SparkSession, names: Names, path: str) -> None:
+    name = _name(names, names.partitions)
+    if spark.catalog.tableExists(name):
+        found = properties_by_spark(spark, names.database, names.partitions)
+        if partition_table.is_ours(found, path):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, properties: Mapping[str, str]) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -40,12 +42,34 @@ _READ_WITH = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """Hive's classes for the files of a table: what reads them, what writes them, and what makes rows of them."""
+
+    reads: str
+    writes: str
+    rows: str
+
+
+# As Spark states it where Hive does not read the rows.
+SEQUENCE_FILES: Final = Formats(
+    "org.apache.hadoop.mapred.SequenceFileInputFormat",
+    "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat",
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+)
+PARQUET: Final = Formats(
+    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+    "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+)
+
+
 def new_view(
     database: str, name: str, owner: str, schema: pa.Schema, query: str, properties: Mapping[str, str]
 ) -> Entry:
     fields = {
-        **_new(database, name, owner),
-        hive.STORAGE: _storage(hive_columns(schema), None, {}),
+        **new_entry_fields(database, name, owner),
+        hive.STORAGE: storage_of(hive_columns(schema), None, {}),
         hive.KIND: text(hive.VIRTUAL_VIEW),
     }
     return with_query(Entry(Struct(fields)), database, schema, query, properties)
@@ -79,15 +103,15 @@ def new_source(database: str, name: str, owner: str, schema: pa.Schema, path: st
         **_schema_parameters(schema),
     }
     fields = {
-        **_new(database, name, owner),
-        hive.STORAGE: _storage(list(NO_HIVE_COLUMNS), path, {"path": path, "table": path}),
+        **new_entry_fields(database, name, owner),
+        hive.STORAGE: storage_of(list(NO_HIVE_COLUMNS), path, {"path": path, "table": path}),
         hive.PARAMETERS: texts(parameters),
         hive.KIND: text("EXTERNAL_TABLE"),
     }
     return Entry(Struct(fields))
 
 
-def _new(database: str, name: str, owner: str) -> dict[int, Value]:
+def new_entry_fields(database: str, name: str, owner: str) -> dict[int, Value]:
     """What every new entry has: its names, when it was made, no partitions, and that nobody rewrites queries by it."""
     return {
         hive.NAME: text(name),
@@ -148,19 +172,20 @@ def _schema_parameters(schema: pa.Schema) -> dict[str, str]:
     return {f"{_SCHEMA}.numParts": str(len(pieces))} | {f"{_SCHEMA}.part.{n}": one for n, one in enumerate(pieces)}
 
 
-def _storage(columns: list[tuple[str, str, str | None]], location: str | None, options: Mapping[str, str]) -> Value:
+def storage_of(
+    columns: list[tuple[str, str, str | None]],
+    location: str | None,
+    options: Mapping[str, str],
+    formats: Formats = SEQUENCE_FILES,
+) -> Value:
+    """A descriptor of storage. `options`: for what reads the rows."""
     fields = {
         1: _columns(columns),
-        3: text("org.apache.hadoop.mapred.SequenceFileInputFormat"),
-        4: text("org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"),
+        3: text(formats.reads),
+        4: text(formats.writes),
         5: flag(False),
         6: whole(-1),
-        7: structure(
-            {
-                2: text("org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
-                3: texts({"serialization.format": "1", **options}),
-            }
-        ),
+        7: structure({2: text(formats.rows), 3: texts({"serialization.format": "1", **options})}),
         8: nothing_of(_STRING),
         9: nothing_of(_STRUCT),
         10: texts({}),

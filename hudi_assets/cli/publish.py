@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn, overload
 import typer
 
 from hudi_assets.catalog.places import DATABASE, METASTORE, Place, home_metastore, named_metastore
+from hudi_assets.catalog.publication import PARTITIONS
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.cli.output import print_facts, print_json, print_text, show_nothing_to_do
 from hudi_assets.cli.table import (
@@ -22,7 +23,7 @@ from hudi_assets.cli.table import (
     nothing_to_do,
     open_table,
 )
-from hudi_assets.engine import DATA_LATENCY, HudiTable, InvalidInput
+from hudi_assets.engine import DATA_LATENCY, PUBLISH_PARTITIONS, HudiTable, InvalidInput
 
 _NAME = re.compile(r"\w+")
 _SHOWN = ("freshness", "threshold", "instant")
@@ -46,6 +47,14 @@ RtOption = Annotated[
 SyncedOption = Annotated[
     bool, typer.Option("--synced", help="They are tables that Hudi's Hive sync made: set properties of theirs alone.")
 ]
+PartitionsOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--partitions/--no-partitions",
+        help="Whether to publish the freshness of each partition too, as a small table (…_freshness). "
+        f"Default: as {PUBLISH_PARTITIONS} says.",
+    ),
+]
 PublishOption = Annotated[
     bool,
     typer.Option("--publish", help="Publish freshness and files afterwards, also where nothing is to be compacted."),
@@ -62,6 +71,7 @@ class Target:
     rt: str | None
     synced: bool
     data_latency: str | None
+    partitions: bool | None = None
 
     def names(self, table: HudiTable) -> Names:
         """Raises `InvalidInput` for what no metastore takes as a name."""
@@ -87,10 +97,13 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         names = self.names
-        return {"database": names.database, "ro": names.ro, "rt": names.rt, "properties": self.properties}
+        found = {"database": names.database, "ro": names.ro, "rt": names.rt, "properties": self.properties}
+        return found | ({"partitions": names.partitions} if PARTITIONS in self.properties else {})
 
     def show(self) -> None:
         print_text(f"Published as {self.names.database}.{self.names.ro} and {self.names.database}.{self.names.rt}.")
+        if PARTITIONS in self.properties:
+            print_text(f"The freshness of each partition is in {self.names.database}.{self.names.partitions}.")
         values = {key: self.properties.get(f"hudi_assets.{key}", "null") for key in _SHOWN}
         print_facts({key: "unknown" if value == "null" else value for key, value in values.items()})
         if "hudi_assets.reason" in self.properties:
@@ -106,8 +119,11 @@ def published_by(target: Target | None, table: HudiTable) -> Published | None:
     if target is None:
         return None
     names = target.names(table)
-    if target.data_latency is not None:  # as a setting: so the table's note of this place keeps it too
-        table = table.read_by({**table.given_settings(), DATA_LATENCY: target.data_latency})
+    given = {} if target.data_latency is None else {DATA_LATENCY: target.data_latency}
+    if target.partitions is not None:
+        given[PUBLISH_PARTITIONS] = str(target.partitions).lower()
+    if given:  # as settings: so the table's note of this place keeps them too
+        table = table.read_by({**table.given_settings(), **given})
     place = Place(named_metastore(target.metastore) or home_metastore(), names)
     return Published(names, place.publish(table))
 
@@ -132,6 +148,7 @@ def publish_table(
     ro: RoOption = None,
     rt: RtOption = None,
     synced: SyncedOption = False,
+    partitions: PartitionsOption = None,
     data_latency: DataLatency = None,
     event_time_field: EventTimeField = None,
     event_time_unit: EventTimeUnitOption = None,
@@ -140,7 +157,7 @@ def publish_table(
 ) -> None:
     """Publish freshness and base files in a catalog, by views or as properties of synced tables."""
     table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
-    published = published_by(Target(metastore, database, ro, rt, synced, data_latency), table)
+    published = published_by(Target(metastore, database, ro, rt, synced, data_latency, partitions), table)
     if as_json:
         print_json(published.as_json())
     else:

@@ -33,7 +33,7 @@ from hudi_assets.dagster.checks import (
 )
 from hudi_assets.dagster.known import Known, RunlessEvent
 from hudi_assets.dagster.told import latest_metadata, publish_ms
-from hudi_assets.engine import Freshness, HudiAssetsError, Look, NoPlan, StartNow, WaitUntil, iso
+from hudi_assets.engine import Freshness, HudiAssetsError, Look, NoPlan, PublishedPartitions, StartNow, WaitUntil, iso
 
 if TYPE_CHECKING:
     from hudi_assets.engine import HudiTable, Stats
@@ -54,6 +54,7 @@ class TickLook:
     now_ms: int
     look: Look | None
     view_digest: str
+    partitions: PublishedPartitions | None = None
     problem: HudiAssetsError | None = None
     failure: Exception | None = None
 
@@ -81,8 +82,10 @@ def see(hudi: "HudiTable", table: TableAssets, known: Known) -> TickLook:
         look, failure = _look(hudi, table, known)
     except HudiAssetsError as problem:
         stats = hudi.stats()
-        return TickLook(stats, stats.freshness.computed_at, None, hudi.view_digest(), problem)
-    return TickLook(look.stats, look.now_ms, look, look.view_digest, failure=failure)
+        return TickLook(
+            stats, stats.freshness.computed_at, None, hudi.view_digest(), hudi.published_partitions(), problem
+        )
+    return TickLook(look.stats, look.now_ms, look, look.view_digest, look.partitions, failure=failure)
 
 
 def _look(hudi: "HudiTable", table: TableAssets, known: Known) -> tuple[Look, Exception | None]:

@@ -60,6 +60,7 @@ from hudi_assets.engine.model import (
     PastFreshness,
     Plan,
     Publication,
+    PublishedPartitions,
     QueryTime,
     StartNow,
     Stats,
@@ -83,7 +84,7 @@ from hudi_assets.engine.spark.start import local_session
 from hudi_assets.engine.spark.stores import check_reads_by_itself, tell_of_store
 from hudi_assets.engine.storage import Storage, open_storage
 from hudi_assets.engine.storage.aws import as_s3
-from hudi_assets.engine.table.files.published import NAMES_FILES, NOTED_DIGESTS, PUBLISHED_NOTES
+from hudi_assets.engine.table.files.published import NAMES_FILES, NOTED_DIGESTS, PARTITION_TABLES, PUBLISHED_NOTES
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import (
     AUTO,
@@ -91,6 +92,7 @@ from hudi_assets.engine.table.settings.config import (
     EVENT_TIME_FIELD,
     EXECUTOR,
     HUDI,
+    PUBLISH_PARTITIONS,
     WRITERS,
     check_own_settings,
 )
@@ -112,7 +114,9 @@ __all__ = [
     "HUDI",
     "NAMES_FILES",
     "NOTED_DIGESTS",
+    "PARTITION_TABLES",
     "PUBLISHED_NOTES",
+    "PUBLISH_PARTITIONS",
     "WRITERS",
     "ArchiveResult",
     "Bill",
@@ -155,6 +159,7 @@ __all__ = [
     "PastFreshness",
     "Plan",
     "Publication",
+    "PublishedPartitions",
     "QueryTime",
     "ReadTask",
     "RestoreResult",

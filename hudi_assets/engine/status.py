@@ -22,6 +22,7 @@ from hudi_assets.engine.model import (
     LogFile,
     PartitionFreshness,
     Plan,
+    PublishedPartitions,
     Stats,
 )
 from hudi_assets.engine.model.column_unit import ColumnUnit
@@ -87,6 +88,19 @@ def partition_freshness_of(state: TableState, latency: Latency | None = None) ->
         size = sum(log.size for log in logs)
         found.append(PartitionFreshness(partition, freshness, reason, behind, len(logs), size))
     return tuple(sorted(found, key=lambda one: (one.freshness is not None, one.freshness or 0, one.partition)))
+
+
+def published_partitions_of(state: TableState) -> PublishedPartitions | None:
+    """The promise of each partition as a catalog is told it; None unless the table's settings ask for that."""
+    if not state.config.publishes_partitions:
+        return None
+    of_table = freshness_of(state)
+    return PublishedPartitions(
+        partitions=partition_freshness_of(state),
+        watermark=of_table.watermark,
+        instant=state.timeline.last_write,
+        computed_at=of_table.computed_at,
+    )
 
 
 def _by_partition(files: Iterable[File]) -> dict[str, list[File]]:

@@ -13,7 +13,13 @@ from hudi_assets.catalog import thrift_values as wire
 from hudi_assets.catalog.publication import properties_of, replaced, what_differs
 from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.catalog.spark_types import NO_HIVE_COLUMNS, hive_columns, schema_json, sql_type
-from hudi_assets.engine import Freshness, Publication, UnsupportedTable
+from hudi_assets.engine import (
+    Freshness,
+    PartitionFreshness,
+    Publication,
+    PublishedPartitions,
+    UnsupportedTable,
+)
 
 _SCHEMA = pa.schema(
     [
@@ -90,6 +96,7 @@ class _Look:
     def __init__(self, freshness: Freshness, view_digest: str) -> None:
         self.freshness = freshness
         self.view_digest = view_digest
+        self.partitions: PublishedPartitions | None = None
 
 
 def _promise(freshness: int | None, threshold: int | None = 5, instant: str = "20240301000000000") -> Freshness:
@@ -111,3 +118,47 @@ def _promise(freshness: int | None, threshold: int | None = 5, instant: str = "2
 def test_when_the_published_state_is_no_longer_true(seen: Freshness, digest: str, files: bool, why: str | None) -> None:
     published = properties_of(Publication("/t", _promise(1000), 7, _SCHEMA, (), "d"))
     assert what_differs(published, _Look(seen, digest), files=files) == why
+
+
+def _partitions(watermark: int | None, *told: tuple[str, int | None, bool]) -> PublishedPartitions:
+    rows = tuple(PartitionFreshness(name, freshness, None, behind, 1, 7) for name, freshness, behind in told)
+    return PublishedPartitions(rows, watermark, "20240301000000000", 9)
+
+
+_HOT = ("hot", 1000, True)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (_partitions(5000, _HOT, ("cold", 5000, False)), None),
+        (_partitions(5009, _HOT, ("cold", 5009, False)), None),  # less than a step
+        (
+            _partitions(5010, _HOT, ("cold", 5010, False)),
+            "the freshness of partitions in which nothing waits has moved",
+        ),
+        (
+            _partitions(4999, _HOT, ("cold", 4999, False)),
+            "the freshness of partitions in which nothing waits has moved",
+        ),
+        (_partitions(None, _HOT, ("cold", 5000, False)), "the published watermark is not the table's"),
+        (_partitions(5000, _HOT, ("cold", 3000, True)), "the published freshness of a partition is not the table's"),
+        (_partitions(5000, _HOT), "the published freshness of a partition is not the table's"),
+        (None, "the freshness of each partition is published, and not wanted"),
+    ],
+)
+def test_a_cold_partition_moves_on_where_a_hot_one_holds_the_table_back(
+    told: PublishedPartitions | None, why: str | None
+) -> None:
+    before = _partitions(5000, _HOT, ("cold", 5000, False))
+    published = properties_of(Publication("/t", _promise(1000), 7, _SCHEMA, (), "d", before), "t_freshness")
+    seen = _Look(_promise(1000), "d")
+    seen.partitions = told
+    assert what_differs(published, seen, files=True, step_ms=10) == why
+
+
+def test_partitions_that_nobody_published_are() -> None:
+    published = properties_of(Publication("/t", _promise(1000), 7, _SCHEMA, (), "d"), "t_freshness")
+    seen = _Look(_promise(1000), "d")
+    seen.partitions = _partitions(5000, _HOT)
+    assert what_differs(published, seen, files=True) == "the freshness of each partition is not published, but wanted"

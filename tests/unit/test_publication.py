@@ -41,6 +41,7 @@ class Spark:
 
     version: str = "4.0.0"
     told: list[str] = field(default_factory=list)
+    catalog: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(tableExists=lambda _: False))
 
     def sql(self, statement: str) -> None:
         self.told.append(statement)
@@ -51,7 +52,7 @@ def test_a_reason_of_before_does_not_stay_in_a_synced_table(
     monkeypatch: pytest.MonkeyPatch, reason: str | None, unset: int
 ) -> None:
     monkeypatch.setattr(spark_sql, "_synced", lambda *_: ["`d`.`ro`"])
-    spark, table = Spark(), SimpleNamespace(path="/t", publication=lambda: read(None, reason))
+    spark, table = Spark(), SimpleNamespace(path="/t", storage=None, publication=lambda: read(None, reason))
     spark_sql.publish_by_spark(spark, table, Names("d", "ro", "rt", Form.SYNCED))  # type: ignore[arg-type]
     wanted = "ALTER TABLE `d`.`ro` UNSET TBLPROPERTIES IF EXISTS ('hudi_assets.reason')"
     assert spark.told.count(wanted) == unset

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -35,6 +36,7 @@ class _Table:
 
     def __init__(self, path: str, schema: pa.Schema = _SCHEMA) -> None:
         self.path, self.schema = path, schema
+        self.config = SimpleNamespace(publishes_partitions=False)
         self.meanwhile: Callable[[], None] = lambda: None
 
     def publication(self) -> Publication:

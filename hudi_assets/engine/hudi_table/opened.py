@@ -37,7 +37,7 @@ class OpenedTable:
     def given_settings(self) -> dict[str, str]:
         """What was given over the table's own settings and says how to read it: by it another process reads the same.
 
-        Nothing of locks, writers or catalogs is among it.
+        What of it is published is among it too; nothing of locks or writers is.
         """
         own = read_config(self._table.storage).properties
         given = self.config.properties.items()

@@ -27,6 +27,7 @@ from hudi_assets.engine.model import (
     PastFreshness,
     Plan,
     Publication,
+    PublishedPartitions,
     StartNow,
     Stats,
     TableMetrics,
@@ -154,6 +155,7 @@ class Reports(OpenedTable):
             now_ms=state.now_ms,
             view_digest=view_digest(state),
             proposal=proposal,
+            partitions=status.published_partitions_of(state),
         )
 
     def profile(self) -> TableProfile:
@@ -226,7 +228,12 @@ class Reports(OpenedTable):
             schema=state.schema,
             groups=tuple((tuple(files), columns) for files, columns in base_file_groups(state)),
             view_digest=view_digest(state),
+            partitions=status.published_partitions_of(state),
         )
+
+    def published_partitions(self) -> PublishedPartitions | None:
+        """What a catalog is told of the partitions; None unless `hudi_assets.publish.partitions` is true."""
+        return status.published_partitions_of(self._readable())
 
     def view_digest(self) -> str:
         """Differs where the read-optimized view has other files or columns. Asks for no event time."""

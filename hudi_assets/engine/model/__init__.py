@@ -39,6 +39,7 @@ from hudi_assets.engine.model.results import (
     OperationResult,
     PartitionFreshness,
     Publication,
+    PublishedPartitions,
     Stats,
 )
 from hudi_assets.engine.model.units import EventTimeRange
@@ -74,6 +75,7 @@ __all__ = [
     "Plan",
     "Proposal",
     "Publication",
+    "PublishedPartitions",
     "QueryTime",
     "StartNow",
     "State",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -201,6 +202,28 @@ class PartitionFreshness:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedPartitions:
+    """What a catalog is told of the partitions, all of one reading.
+
+    `watermark`: the freshness of a partition in which nothing remains, epoch ms. `instant`: of the newest completed
+    write; None where there is none. `computed_at`: the table's clock then, epoch ms.
+    """
+
+    partitions: tuple[PartitionFreshness, ...]
+    watermark: int | None
+    instant: str | None
+    computed_at: int
+
+    @property
+    def digest(self) -> str:
+        """Differs where there are other partitions, or one promises something else than the watermark of the time."""
+        told = sorted(
+            (one.partition, one.freshness if one.holds_back else None, one.reason or "") for one in self.partitions
+        )
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """The table's state in numbers (the RFC's metrics). Event times epoch ms, sizes in bytes.
 
@@ -242,6 +265,8 @@ class Publication:
     schema: pa.Schema
     groups: tuple[tuple[tuple[str, ...], Mapping[str, str]], ...]
     view_digest: str
+    # None unless the freshness of each partition is published too.
+    partitions: PublishedPartitions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +286,8 @@ class Look:
     # As in `Publication`: differs where a published read-optimized view names other files or columns than now.
     view_digest: str = ""
     proposal: Proposal | None = None
+    # As in `Publication`.
+    partitions: PublishedPartitions | None = None
 
     @property
     def freshness(self) -> Freshness:

@@ -18,6 +18,8 @@ from hudi_assets.engine.table.state import TableState
 # Notes of places, and in one the digests of the views that may stand there. Without them nobody knows.
 PUBLISHED_NOTES = f"{SCRATCH}/published"
 NOTED_DIGESTS = "view_digests"
+# Rows of published tables with the freshness of each partition.
+PARTITION_TABLES: Final = f"{SCRATCH}/partitions"
 # The form of a place whose view names files; readers of the other one list the table's folders.
 NAMES_FILES: Final = "views"
 

@@ -65,6 +65,7 @@ TIMEZONE: Final = "hoodie.table.timeline.timezone"
 TIMELINE_ZONE: Final = "hudi_assets.timeline.zone"
 METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
 DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
+PUBLISH_PARTITIONS: Final = "hudi_assets.publish.partitions"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
@@ -74,9 +75,10 @@ _MAKES_THE_TABLE: Final = frozenset(
     {BUCKETS, INDEX_TYPE, PAYLOAD_CLASS, MERGE_MODE, MERGER_STRATEGY, HIVE_STYLE, URL_ENCODE, CLOCK, MERGE_RULES}
     | {TIMELINE_ZONE}
 )
-# Beside those two: what the promise of a table rests on.
+# Beside those two: what the promise of a table rests on, and what of it is published.
 _SAYS_HOW_TO_READ: Final = frozenset(
     {EVENT_TIME_FIELD, EVENT_TIME_UNIT, DATA_LATENCY, LATENCY_QUANTILE, DELETES_EVENT_TIME, WRITTEN_AGAIN}
+    | {PUBLISH_PARTITIONS}
 )
 _OWN_SETTINGS: Final = (_SAYS_HOW_TO_READ - {EVENT_TIME_FIELD}).union(
     (CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT, QUERY_GRACE, QUERY_GRACE_LEAST),
@@ -91,6 +93,7 @@ _CHOICES: Final = {
     LOG_BLOCK_FORMAT: ("parquet", "avro"),
     METADATA_SWITCH_OFF: ("true", "false"),
     DELETES_EVENT_TIME: ("latency", "commit"),
+    PUBLISH_PARTITIONS: ("true", "false"),
 }
 
 
@@ -155,6 +158,11 @@ class TableConfig:
     def deletes_count_at_commit(self) -> bool:
         """True where a delete without event time counts as an event of its commit's time: the owner's word."""
         return self.properties.get(DELETES_EVENT_TIME, "").lower() == "commit"
+
+    @property
+    def publishes_partitions(self) -> bool:
+        """True where a catalog is told the freshness of each partition too."""
+        return is_true(self.properties, PUBLISH_PARTITIONS)
 
     def merge_mode(self, where: str) -> MergeMode:
         """How our merge orders the records of a key.
