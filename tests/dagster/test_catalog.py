@@ -19,8 +19,9 @@ from hudi_assets.catalog.publication import promise_properties
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.catalog.queries import read_optimized_query
 from hudi_assets.catalog.spark_sql import properties_by_spark, publish_by_spark, view_statement
-from hudi_assets.engine import Freshness, HudiTable, InvalidInput
+from hudi_assets.engine import PUBLISH_PARTITIONS, Freshness, HudiTable, InvalidInput
 from hudi_assets.home import project_root
+from tests.tables.local_session import LocalSession
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -111,6 +112,23 @@ _SYNCED = Names("default", "synced", "not_there", Form.SYNCED)
 def test_by_spark_the_promise_stands_in_the_synced_table(spark: SparkSession, synced: HudiTable) -> None:
     properties = publish_by_spark(spark, synced, _SYNCED)
     assert properties_by_spark(spark, "default", "synced").items() >= properties.items()
+
+
+@pytest.mark.spark
+def test_by_spark_the_freshness_of_the_partitions_stands_beside_it(
+    spark: SparkSession, synced: HudiTable, session: LocalSession
+) -> None:
+    wanted = HudiTable.open(synced.path, settings={PUBLISH_PARTITIONS: "true"})
+    for value in range(2):  # made, and moved
+        synced.upsert(session, session.rows([{"a": value, "b": "x"}], _SCHEMA))
+        properties = publish_by_spark(spark, wanted, _SYNCED)
+        told = spark.table("synced_freshness").select("partition_path", "freshness_ms", "log_files").collect()
+        assert [tuple(row) for row in told] == [
+            (one.partition, one.freshness, one.remaining_log_files) for one in wanted.partition_freshness()
+        ]
+        assert properties_by_spark(spark, "default", "synced_freshness").items() >= properties.items()
+    publish_by_spark(spark, synced, _SYNCED)
+    assert not spark.catalog.tableExists("synced_freshness")
 
 
 @pytest.mark.spark
