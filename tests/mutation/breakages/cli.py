@@ -92,8 +92,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the latency of the command is not that of the promise",
         "hudi_assets/cli/publish.py",
-        "    if target.data_latency is not None:",
-        '    if target.data_latency == "":',
+        "    given = {} if target.data_latency is None else {DATA_LATENCY: target.data_latency}\n",
+        "    given: dict[str, str] = {}\n",
         NOTES,
     ),
     Breakage(
