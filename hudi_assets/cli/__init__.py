@@ -8,7 +8,7 @@
 - `errors.Interruptible`: what Ctrl-C and a broken pipe do.
 - `blocks.Block`: the text that `init` writes.
 
-Each command opens a `HudiTable` and calls one or two of its methods. The script `hudi-assets` calls `main`.
+Most commands open a `HudiTable` and call one or two of its methods. The script `hudi-assets` calls `main`.
 """
 
 from hudi_assets.cli.commands import app, main

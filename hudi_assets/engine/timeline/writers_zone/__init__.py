@@ -4,6 +4,6 @@
   modification time of its file, and on `evidence.SavedBy`, what a writer of hoodie.properties said of its own clock.
 - `damage.Ahead`: an instant ahead of true time, and until when it will be.
 
-Both are pure. `table.zone_check` asks them before each change and refuses to work in another zone; `table.settings`
-reads `SavedBy`. `docs/explanation/timezones.md` says why.
+Both are pure. `table.zone_check` asks them, and refuses to work in another zone; `table.settings` reads `SavedBy`.
+`docs/explanation/timezones.md` says why.
 """
