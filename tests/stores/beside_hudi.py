@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput, NothingToDo, Plan
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.table.settings.config import WRITERS
-from scripts.hudi_client import Hudi
+from scripts.hudi_client import Hudi, InteropMissing
 from scripts.hudi_rows import Rows, by_key, differences
 from tests.interop.beside import SETTINGS
 from tests.interop.tables import MINUTE, START, hudi_options, rows
 from tests.interop.test_queries_v9 import answer
 from tests.stores.test_changes import new_path
 from tests.tables.local_session import Frame, LocalSession
+
+
+@contextmanager
+def started(release: str, jars: list[Path] | None = None, settings: Mapping[str, str] | None = None) -> Iterator[Hudi]:
+    """A Hudi whose Java starts quickly; the test is skipped where there is none."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "INTEROP_JAVA_OPTIONS" not in os.environ:
+            patch.setenv("INTEROP_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        try:
+            hudi = Hudi(release, jars=jars or [], settings=dict(settings or {}))
+        except InteropMissing as missing:
+            pytest.skip(str(missing))
+        with hudi:
+            yield hudi
 
 
 @dataclass
@@ -54,6 +71,28 @@ class Life:
     def we_delete(self, numbers: Iterable[int], minute: int) -> None:
         batch = self._batch(numbers, minute, gone=True)
         self.table.delete(self.session, Frame(batch.select(["id", "p", "ts"])))
+
+    def takes_turns(self, rounds: int) -> None:
+        """Each round: Hudi writes, we compact and clean, Hudi reads, we write, Hudi compacts and cleans, we read."""
+        self.hudi_writes(range(12), 0, "bulk_insert")
+        for round_ in range(rounds):
+            start = 100 * round_
+            self.hudi_writes([0, 1, 2, 20 + round_], start + 10)
+            self.hudi_writes([3, 4, 5, 30 + round_], start + 50)
+            self.hudi_writes([6 + round_, 0], start + 60, "delete")
+            self.hudi_writes([0, 1, 9 - round_], start + 70)
+            self.hudi_writes([3, 4], start + 40)  # late, and older than what is there
+            self.we_compact(start + 45)
+            cleaned: Any = self.table.clean()
+            assert isinstance(cleaned, NothingToDo) or cleaned.files, cleaned
+            self.agree(f"round {round_}, we compacted and cleaned")
+            self.we_write([1, 2, 40 + round_], start + 80)
+            self.we_delete([20 + round_], start + 85)
+            self.agree(f"round {round_}, we wrote")
+            self.hudi_compacts_and_cleans()
+            self.agree(f"round {round_}, Hudi compacted and cleaned")
+        assert self.table.archive() is not None
+        self.agree("at the end")
 
     def _batch(self, numbers: Iterable[int], minute: int, *, gone: bool = False) -> pa.Table:
         """The rows, noted by event time: a late one that is older than what is there changes nothing."""

@@ -15,17 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hudi_assets.engine import HudiAssetsError, HudiTable, NothingToDo, Plan, UnsupportedTable
+from hudi_assets.engine import HudiAssetsError, HudiTable, Plan, UnsupportedTable
 from hudi_assets.engine.transaction.lease import HUDIS_FILE
 from hudi_assets.engine.transaction.lock import WRITE, table_lock
 from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER, STORAGE_BASED
 from scripts.hudi_client import Hudi, HudiError, InteropMissing, bundle
 from tests.interop.tables import MINUTE, START, rows
-from tests.stores.beside_hudi import Life
+from tests.stores.beside_hudi import Life, started
 from tests.stores.minio import Minio, hadoop_aws
 from tests.tables.local_session import Frame, LocalSession
 
@@ -47,28 +46,24 @@ IMPATIENT = {
 
 @pytest.fixture(scope="module")
 def hudi(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hudi]:
-    with started("1.2.0", minio, tmp_path_factory.mktemp("lock")) as hudi:
+    with in_the_bucket("1.2.0", minio, tmp_path_factory.mktemp("lock")) as hudi:
         yield hudi
 
 
 @contextmanager
-def started(release: str, minio: Minio, folder: Path | None) -> Iterator[Hudi]:
+def in_the_bucket(release: str, minio: Minio, folder: Path | None) -> Iterator[Hudi]:
     """A Hudi that reaches the bucket; given a folder, with the client of its lock."""
     jars = hadoop_aws("3.3.4")
     if not jars:
         pytest.skip("Hudi reaches no bucket without hadoop-aws 3.3.4: make test-stores-hudi fetches it")
+    try:
+        jars += [] if folder is None else [lock_client(jars, folder)]
+    except InteropMissing as missing:
+        pytest.skip(str(missing))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in minio.environment.items():
             patch.setenv(name, value)
-        if "INTEROP_JAVA_OPTIONS" not in os.environ:
-            patch.setenv("INTEROP_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        try:
-            if folder is not None:
-                jars.append(lock_client(jars, folder))
-            hudi = Hudi(release, jars=jars, settings=minio.spark_settings)
-        except InteropMissing as missing:
-            pytest.skip(str(missing))
-        with hudi:
+        with started(release, jars, minio.spark_settings) as hudi:
             yield hudi
 
 
@@ -96,27 +91,7 @@ def credentials(minio: Minio, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("version", ["9", "8"])
 def test_in_turn(hudi: Hudi, session: LocalSession, version: str) -> None:
-    """Three rounds: Hudi writes, we compact and clean, Hudi reads, we write, Hudi compacts and cleans, we read."""
-    life = Life(hudi, session, version)
-    life.hudi_writes(range(12), 0, "bulk_insert")
-    for round_ in range(3):
-        start = 100 * round_
-        life.hudi_writes([0, 1, 2, 20 + round_], start + 10)
-        life.hudi_writes([3, 4, 5, 30 + round_], start + 50)
-        life.hudi_writes([6 + round_, 0], start + 60, "delete")
-        life.hudi_writes([0, 1, 9 - round_], start + 70)
-        life.hudi_writes([3, 4], start + 40)  # late, and older than what is there
-        life.we_compact(start + 45)
-        cleaned: Any = life.table.clean()
-        assert isinstance(cleaned, NothingToDo) or cleaned.files, cleaned
-        life.agree(f"round {round_}, we compacted and cleaned")
-        life.we_write([1, 2, 40 + round_], start + 80)
-        life.we_delete([20 + round_], start + 85)
-        life.agree(f"round {round_}, we wrote")
-        life.hudi_compacts_and_cleans()
-        life.agree(f"round {round_}, Hudi compacted and cleaned")
-    assert life.table.archive() is not None
-    life.agree("at the end")
+    Life(hudi, session, version).takes_turns(3)
 
 
 @dataclass
@@ -207,7 +182,7 @@ def test_who_waits_for_whom(hudi: Hudi, session: LocalSession, minio: Minio) -> 
 
 def test_version_6_is_looked_at(session: LocalSession, minio: Minio) -> None:
     """Hudi 0.15.0 writes and compacts it. We read what it reads, and change nothing."""
-    with started("0.15.0", minio, None) as hudi:
+    with in_the_bucket("0.15.0", minio, None) as hudi:
         life = Life(hudi, session, "6")
         life.hudi_writes(range(12), 0)  # of a bulk insert Hudi's own compaction loses lists here
         for minute, numbers in ((10, [0, 1, 2, 20]), (20, [3, 4, 5]), (5, [0, 6])):
