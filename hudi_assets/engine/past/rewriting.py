@@ -141,6 +141,8 @@ def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
 def cut_of(state: TableState) -> Cut:
     """As the planner selects where nothing deletes."""
     config = state.config
+    if config.compaction.whole_slices:
+        return Cut.SLICE
     by_event_time = config.ordered_by_event_time and TableTimes(state).column[1] is not EventTimeUnit.ISO
     mode = config.merging.mode
     compares = mode is not None and mode.compares_base_rows

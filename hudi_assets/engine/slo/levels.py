@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from hudi_assets.engine.slo.bounds import last_open, spacing
 from hudi_assets.engine.slo.learning import Speed
 from hudi_assets.engine.slo.selection import taken_from
-from hudi_assets.engine.slo.values import UNKNOWN, Clock, History, Log, SloTerms, View
+from hudi_assets.engine.slo.values import UNKNOWN, Clock, Cut, History, Log, SloTerms, View
 
 _MOST: Final = 24
 
@@ -74,7 +74,7 @@ def levels_of(view: View, terms: SloTerms, history: History, reach_ms: int) -> t
             due, late = min(due, one_due), min(late, one_late)
             sizes[number] = sizes.get(number, 0) + log.size
             first += 1
-        if top == UNKNOWN:  # no threshold is as old
+        if top == UNKNOWN or view.cut is Cut.SLICE:  # no threshold is as old, or none up to the next one takes more
             top = logs[first][0] - 1 if first < len(logs) else reach_ms
         found.append(Level(top, due, late, sizes, first - begun))
     return tuple(found)

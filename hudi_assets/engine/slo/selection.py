@@ -10,6 +10,8 @@ from hudi_assets.engine.slo.values import Cut, Group, Log
 def taken_from(group: Group, cut: Cut) -> tuple[int, ...]:
     """For each log file, in log order, the least threshold that takes it."""
     lows = [log.low for log in group.logs]
+    if cut is Cut.SLICE:
+        return (min(lows, default=0),) * len(lows)
     if cut is Cut.PREFIX:
         return tuple(accumulate(reversed(lows), min))[::-1]
     found = lows.copy()

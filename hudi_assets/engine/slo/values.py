@@ -19,6 +19,7 @@ class Cut(StrEnum):
 
     RANGES = "ranges"  # version 6 with event-time ordering: those at the threshold, and earlier ones that they overlap
     PREFIX = "prefix"  # versions 8 and 9, and other orderings: all up to the last of those
+    SLICE = "slice"  # by `hudi_assets.compaction.whole.slices`: all, where anything is at the threshold
 
 
 @dataclass(frozen=True, slots=True)

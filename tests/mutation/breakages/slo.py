@@ -11,6 +11,7 @@ SIMULATION = ("tests/unit/slo/test_simulation.py",)
 REWRITING = ("tests/unit/slo/test_rewriting.py",)
 SENSOR = ("tests/dagster/test_slo_sensor.py",)
 BILLS = ("tests/unit/test_bills.py",)
+WHOLE_SLICES = ("tests/unit/test_whole_slices.py",)
 PARTITIONS = ("tests/unit/test_partition_freshness.py",)
 
 
@@ -455,5 +456,33 @@ BREAKAGES: tuple[Breakage, ...] = (
         "max(clock.tick_ms, history.commit_gap_ms)",
         "clock.tick_ms",
         REWRITING,
+    ),
+    Breakage(
+        "of a slice with something due the rest is left, though whole slices are asked for",
+        "hudi_assets/engine/actions/compaction/strategy.py",
+        "        return (slice_.log_files, _NO_LOGS) if self.whole_slices and needed else (needed, remain)\n",
+        "        return needed, remain\n",
+        WHOLE_SLICES,
+    ),
+    Breakage(
+        "whole slices are taken where nothing of them is due",
+        "hudi_assets/engine/actions/compaction/strategy.py",
+        " if self.whole_slices and needed else ",
+        " if self.whole_slices else ",
+        WHOLE_SLICES,
+    ),
+    Breakage(
+        "a whole slice that a write in progress holds back keeps what is due back",
+        "hudi_assets/engine/actions/compaction/strategy.py",
+        "                if not set(needed) <= set(settled):\n",
+        "                if not settled and not needed:\n",
+        WHOLE_SLICES,
+    ),
+    Breakage(
+        "the policy does not know that whole slices are taken",
+        "hudi_assets/engine/past/rewriting.py",
+        "    if config.compaction.whole_slices:\n",
+        "    if config.compaction.whole_slices and not config.clock:\n",
+        WHOLE_SLICES,
     ),
 )

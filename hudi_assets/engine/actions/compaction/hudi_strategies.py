@@ -42,6 +42,9 @@ class UnBounded:
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
         return slice_.log_files, ()
 
+    def needed(self, slice_: FileSlice) -> tuple[LogFile, ...]:
+        return slice_.log_files
+
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
         # Nothing is known of the log files' records: a part might forget a delete that the rest still needs.
         del chosen

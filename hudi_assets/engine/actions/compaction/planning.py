@@ -193,6 +193,7 @@ class CompactionPlanner:
             merging.exact_split,
             not table_index.has_bucket_index(state),
             BaseTimes(self.table.storage, column, unit).highest,
+            self.table.config.compaction.whole_slices,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:

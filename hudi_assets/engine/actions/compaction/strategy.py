@@ -86,6 +86,10 @@ class CompactionStrategy(Protocol):
     def name(self) -> str: ...
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]: ...
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]: ...
+    def needed(self, slice_: FileSlice) -> tuple[LogFile, ...]:
+        """What of a slice must be taken, where not all of what `filter_log_files` says can be."""
+        ...
+
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
         """`chosen` and what else of the slice must be taken with it, so that no answer changes."""
         ...
@@ -107,6 +111,8 @@ class EventTimeBased:
     Bounds cut the plan from the oldest event time on: at most `target_partitions` partitions, and file
     slices until their I/O (MB) uses `target_io` up (Hudi's rule: the slice that crosses it is the last).
     `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
+    `whole_slices`: of a slice with something to take all is taken. Its base file is rewritten anyway, and then nothing
+    of it is due until rows come that are newer than the whole compaction.
     """
 
     threshold: int
@@ -119,12 +125,20 @@ class EventTimeBased:
     exact_split: bool = False
     finds_keys_in_base_files: bool = False
     base_highest: Callable[[FileSlice], float] = _unknown
+    whole_slices: bool = False
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
         return list(partitions)
 
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+        needed, remain = self._filtered(slice_)
+        return (slice_.log_files, _NO_LOGS) if self.whole_slices and needed else (needed, remain)
+
+    def needed(self, slice_: FileSlice) -> tuple[LogFile, ...]:
+        return self._filtered(slice_)[0]
+
+    def _filtered(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
         return filter_log_files(
             slice_,
             self.threshold,
@@ -289,9 +303,12 @@ def candidates(
             if settled == chosen and len(chosen) + len(rest) == len(slice_.log_files):
                 remain, late = rest, _NO_LOGS
             else:
+                needed = strategy.needed(slice_)
+                if not set(needed) <= set(settled):
+                    settled = _settled(slice_, needed, strategy, placement)
                 taken = set(settled)
                 remain = tuple(log for log in slice_.log_files if log not in taken)
-                late = tuple(log for log in chosen if log not in taken)
+                late = tuple(log for log in needed if log not in taken)
             if settled:
                 found.append(Candidate(slice_, settled, remain, metrics_of(slice_, settled, base_file_size)))
             if late:

@@ -21,12 +21,17 @@ from hudi_assets.engine.slo.values import Cut
 Numbers = NDArray[np.int64]
 START_MS: Final = 1_780_272_000_000  # a midnight, UTC
 _EVERY: Final = 10 * MINUTE_MS
+_LATENCY: Final = 30 * MINUTE_MS
 _PAST_DAYS: Final = 31
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much comes. `day_bytes`: of one day's base files. `sample`: rows that stand for a mean commit's."""
+    """How much comes, and how it lies. `day_bytes`: of one day's base files. `sample`: rows that stand for a commit's.
+
+    `groups`: file groups in a partition, which holds `partition_ms` of event time. `late_apart`: rows later than the
+    data latency have log files of their own, as this project's writer makes them.
+    """
 
     days: int = 4
     groups: int = 16
@@ -34,6 +39,8 @@ class Scale:
     log_share: float = 1.3
     updates: float = 0.2
     sample: int = 1500
+    partition_ms: int = DAY_MS
+    late_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ def feed_of(name: str, scale: Scale | None = None, *, seed: int = 1, cut: Cut = 
         name=name,
         commits=_commits(rows, scale, random),
         bases=_bases(scale),
-        latency_ms=30 * MINUTE_MS,
+        latency_ms=_LATENCY,
         until_ms=START_MS + scale.days * DAY_MS,
         cut=cut,
     )
@@ -131,11 +138,12 @@ DISTRIBUTIONS: Final[dict[str, Callable[[Scale, np.random.Generator], _Rows]]] =
 
 def _commits(rows: _Rows, scale: Scale, random: np.random.Generator) -> tuple[Commit, ...]:
     """Each ten minutes' rows, one log file for each file group of a day that they are of."""
-    number, day = rows.arrived // _EVERY, rows.happened // DAY_MS
+    number, part = rows.arrived // _EVERY, rows.happened // scale.partition_ms
+    apart = scale.late_apart * ((number + 1) * _EVERY - rows.happened > _LATENCY)
     group = random.integers(0, scale.groups, len(number))
     insert = random.random(len(number)) >= scale.updates
-    order = np.lexsort((group, day, number))
-    keys = np.stack([number, day, group])[:, order]
+    order = np.lexsort((apart, group, part, number))
+    keys = np.stack([number, part, group, apart])[:, order]
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     happened = rows.happened[order]
     low, high = np.minimum.reduceat(happened, starts), np.maximum.reduceat(happened, starts)
@@ -158,9 +166,10 @@ def _commits(rows: _Rows, scale: Scale, random: np.random.Generator) -> tuple[Co
 
 def _bases(scale: Scale) -> dict[Place, int]:
     """Past days are whole."""
-    one = round(scale.day_bytes / scale.groups)
-    return {_place(day, group): one for day in range(-_PAST_DAYS, 0) for group in range(scale.groups)}
+    one = round(scale.day_bytes * scale.partition_ms / DAY_MS / scale.groups)
+    past = range(-_PAST_DAYS * DAY_MS // scale.partition_ms, 0)
+    return {_place(part, group): one for part in past for group in range(scale.groups)}
 
 
-def _place(day: int, group: int) -> Place:
-    return f"day={day:+03d}", f"{group:04d}"
+def _place(part: int, group: int) -> Place:
+    return f"part={part:+03d}", f"{group:04d}"

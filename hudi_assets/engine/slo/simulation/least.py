@@ -29,7 +29,7 @@ def least_bytes(feed: Feed, slo_ms: int, machine: Machine | None = None) -> int 
 
     As in a simulation, what remains at the end is compacted once more.
     """
-    if feed.cut is not Cut.PREFIX:
+    if feed.cut is Cut.RANGES:
         return None
     publish_ms = (machine or Machine()).publish_ms
     groups: dict[Place, list[_Log]] = {}

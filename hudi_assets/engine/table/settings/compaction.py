@@ -13,7 +13,7 @@ from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model.plans import _PACKAGE, StrategyName
-from hudi_assets.engine.model.settings import choice, whole_number
+from hudi_assets.engine.model.settings import choice, is_true, whole_number
 
 STRATEGY: Final = "hoodie.compaction.strategy"
 TARGET_IO: Final = "hoodie.compaction.target.io"
@@ -23,6 +23,7 @@ TARGET_PARTITIONS: Final = "hoodie.compaction.daybased.target.partitions"
 TRIGGER: Final = "hoodie.compact.inline.trigger.strategy"
 MAX_DELTA_COMMITS: Final = "hoodie.compact.inline.max.delta.commits"
 MAX_DELTA_SECONDS: Final = "hoodie.compact.inline.max.delta.seconds"
+WHOLE_SLICES: Final = "hudi_assets.compaction.whole.slices"
 PARQUET_MAX_FILE_SIZE: Final = "hoodie.parquet.max.file.size"
 SMALL_FILE_LIMIT: Final = "hoodie.parquet.small.file.limit"
 # Of org.apache.hudi.config.HoodieMemoryConfig: what a task may hold; the rest goes through in passes (Hudi: to disk).
@@ -61,6 +62,7 @@ class CompactionSettings:
 
     `io_bound` and `partition_bound` are set only where the owner states them: event-time compaction has
     no bound otherwise, while Hudi's strategies take `target_io` and `target_partitions`, their defaults.
+    `whole_slices`: an event-time compaction takes all of a file slice of which it takes anything.
     """
 
     strategy: StrategyName = StrategyName.EVENT_TIME
@@ -77,6 +79,7 @@ class CompactionSettings:
     merge_memory: int = _DEFAULTS[MERGE_MEMORY]
     io_bound: int | None = None
     partition_bound: int | None = None
+    whole_slices: bool = False
 
     @property
     def by_event_time(self) -> bool:
@@ -109,6 +112,7 @@ def parse_compaction_settings(properties: Mapping[str, str], where: str) -> Comp
         merge_memory=max(LEAST_MEMORY, numbers[MERGE_MEMORY]),
         io_bound=numbers[TARGET_IO] if properties.get(TARGET_IO) else None,
         partition_bound=numbers[TARGET_PARTITIONS] if properties.get(TARGET_PARTITIONS) else None,
+        whole_slices=is_true(properties, WHOLE_SLICES),
     )
 
 

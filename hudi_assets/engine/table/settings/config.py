@@ -18,7 +18,7 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import VERSION
 from hudi_assets.engine.table.settings import key_generators
-from hudi_assets.engine.table.settings.compaction import CompactionSettings, parse_compaction_settings
+from hudi_assets.engine.table.settings.compaction import WHOLE_SLICES, CompactionSettings, parse_compaction_settings
 from hudi_assets.engine.table.settings.indexes import INDEX_TYPE, IndexSettings, parse_index_settings
 from hudi_assets.engine.table.settings.java_properties import parse_properties
 from hudi_assets.engine.table.settings.merging import (
@@ -82,7 +82,7 @@ _SAYS_HOW_TO_READ: Final = frozenset(
 )
 _OWN_SETTINGS: Final = (_SAYS_HOW_TO_READ - {EVENT_TIME_FIELD}).union(
     (CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT, QUERY_GRACE, QUERY_GRACE_LEAST),
-    (METADATA_SWITCH_OFF, MERGE_RULES, TIMELINE_ZONE),
+    (METADATA_SWITCH_OFF, MERGE_RULES, TIMELINE_ZONE, WHOLE_SLICES),
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
@@ -94,6 +94,7 @@ _CHOICES: Final = {
     METADATA_SWITCH_OFF: ("true", "false"),
     DELETES_EVENT_TIME: ("latency", "commit"),
     PUBLISH_PARTITIONS: ("true", "false"),
+    WHOLE_SLICES: ("true", "false"),
 }
 
 
