@@ -45,7 +45,6 @@ BEGIN_MS: Final = 1_700_006_400_000  # a full hour
 STEP_MS: Final = 10 * MINUTE_MS
 LATENCY_MS: Final = 30 * MINUTE_MS
 KEYS: Final = 20_000
-EVERYTHING: Final = 1 << 50
 SCHEMA: Final = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -255,21 +254,21 @@ def one_table(
     commits: int,
     every: int,
 ) -> Measured:
-    table, found = made(path, layout, version, session), Measured()
+    own = {} if hudi is not None else {"clock": "commit", "data_latency": "30m"}  # so its writer knows what is late
+    table, found = made(path, layout, version, session, **own), Measured()
     whole = {WHOLE_SLICES: "true"} if plan == "whole slices" else {}
     reader = HudiTable.open(str(path), settings={"hudi_assets.writers": "stopped", **whole})
-    options = hudi_options(name=table.config.name, buckets=layout.buckets) | {
-        "hoodie.write.table.version": str(version)
-    }
+    options = hudi_options(name=table.config.name, buckets=layout.buckets)
+    options["hoodie.write.table.version"] = str(version)
     for commit in range(commits):
-        rows = rows_of(commit, layout)
+        rows, now = rows_of(commit, layout), BEGIN_MS + (commit + 1) * STEP_MS
         if hudi is None:
-            table.upsert(session, session.frame(rows))
+            table.upsert(session, session.frame(rows), clock_time=datetime.fromtimestamp(now / 1000, UTC))
         else:
             hudi.write(str(path), rows, options)
         if (commit + 1) % every == 0:
-            mark = BEGIN_MS + (commit + 1) * STEP_MS - LATENCY_MS
-            found.add(reader, session, EVERYTHING if plan == "everything" else mark, mark)
+            mark = now - LATENCY_MS
+            found.add(reader, session, now if plan == "everything" else mark, mark)
     return found
 
 
