@@ -17,7 +17,9 @@ from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, StartNow, WaitUn
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, candidates
 from hudi_assets.engine.model import FileSlice, LogFile
 from hudi_assets.engine.model.log_summary import LogSummary
+from hudi_assets.engine.past.rewriting import view_of
 from hudi_assets.engine.slo.terms import terms_of
+from hudi_assets.engine.slo.values import Cut
 from hudi_assets.engine.table.slices.file_view import FileView
 from tests.tables.life import Life
 from tests.tables.local_session import LocalSession
@@ -125,6 +127,14 @@ def test_beside_a_write_in_progress_what_is_due_is_taken(up_to: int, taken: int)
     found, held = candidates(FileView({("p", "f"): (slice_,)}, {}), strategy, _UpTo(up_to), ["p"], 1)
     assert [len(one.chosen) for one in found] == ([taken] if taken else [])
     assert [log.name for one in held for log in one.chosen] == ([] if taken else ["l0"])
+
+
+@VERSIONS
+def test_the_policy_knows_of_it(tmp_path: Path, session: LocalSession, version: int) -> None:
+    life = Life(tmp_path / "t", session, version, **WHOLE)
+    life.upsert()
+    assert view_of(life.table.state(), "1s").cut is Cut.SLICE
+    assert life.table.past_feed(data_latency="1s").cut is Cut.SLICE
 
 
 @pytest.mark.parametrize("version", [6, 9])
