@@ -49,7 +49,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-connect test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-connect test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -123,6 +123,11 @@ test-interop: setup
 test-interop-slice: setup
 	@$(ENV) scripts/interop-setup
 	@$(ENV) python -m pytest -m "interop and not slow" $(EVENLY) $(ARGS)
+
+# Each configuration of docs/reference/zoo.md, written by Apache Hudi: it does what that page says.
+test-zoo: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) python -m pytest -m interop --timeout 1800 $(EVENLY) tests/interop/zoo $(ARGS)
 
 # A slice of tests/spark on PySpark 3.5; all else runs on the locked Spark 4.
 test-spark35: setup

@@ -1,9 +1,8 @@
-"""Tables whose log records this project does not merge: looked at and planned here, compacted by Apache Hudi.
+"""What the lives of the zoo leave out: plans that Hudi executes in a Spark of its own, and feeds of change data.
 
-Each configuration goes the same way. Hudi writes five commits: rows, an update of some columns, a late one, a delete
-and an update. Here the table is looked at; the native executor refuses it by name before anything is written; a plan is
-made, and Hudi executes it. Then Hudi's own queries give what they gave, and the freshness is what the rows written say.
-`docs/reference/tables.md` is made from what is found here.
+Hudi writes five commits: rows, an update of some columns, a late one, a delete and an update. Here the table is looked
+at; the native executor refuses it by name before anything is written; a plan is made, and Hudi executes it. Then Hudi's
+own queries give what they gave, and the freshness is what the rows written say. `tests/interop/zoo` has many more.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, NoPlan, Plan, UnsupportedTable
-from hudi_assets.engine.actions.compaction.hudi_executor import hudi_options as execution_options
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.transaction.clean import CleanResult
 from scripts.hudi_client import Hudi, bundle
@@ -63,7 +61,6 @@ class Cell:
     release: str = "1.2.0"
     more: More | None = None
     remains: int | None = None
-    cheap: bool = False
 
     def write(self, hudi: Hudi, path: Path) -> None:
         options = self.all_options()
@@ -123,46 +120,24 @@ def change(number: int, mark: int, kind: str) -> dict[str, Any]:
     return {"Op": kind}
 
 
-def postgres(number: int, mark: int, kind: str) -> dict[str, Any]:
-    return {"_event_lsn": mark * 1000 + number, "_change_operation_type": {"I": "c", "U": "u", "D": "d"}[kind]}
-
-
 def numbered(number: int, mark: int, kind: str) -> dict[str, Any]:
     return {"seq": mark}
 
 
 CELLS = (
-    Cell("partial payload, v9", "partial updates", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload"}, cheap=True),
-    Cell(
-        "partial payload, v8", "PartialUpdateAvroPayload", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "8"}
-    ),
-    Cell(
-        "partial payload, v6", "PartialUpdateAvroPayload", {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "6"}
-    ),
     Cell(
         "partial payload, v6 of 0.15.0",
         "PartialUpdateAvroPayload",
         {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "6"},
         release="0.15.0",
     ),
-    Cell(
-        "non-defaults payload, v9",
-        "partial updates",
-        {PAYLOAD: _MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
-    ),
     Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change),
-    Cell(
-        "Debezium Postgres, v9",
-        "partial updates",
-        {PAYLOAD: _MODEL + "debezium.PostgresDebeziumAvroPayload", ORDERING: "_event_lsn"},
-        more=postgres,
-    ),
     Cell("two ordering fields, v9", "several ordering fields", {ORDERING: "ts,seq"}, more=numbered, remains=DELETE),
 )
 
 
 def of(cell: Cell) -> Any:
-    return pytest.param(cell, id=cell.name, marks=() if cell.cheap else pytest.mark.slow)
+    return pytest.param(cell, id=cell.name, marks=pytest.mark.slow)
 
 
 @dataclass(frozen=True)
@@ -216,17 +191,11 @@ def is_looked_at(path: Path, words: str) -> None:
     assert files(path) == before
 
 
-def executed(cell: Cell, hudi: Hudi, path: Path, index: str = "BUCKET") -> None:
-    """Plan here, let Hudi execute. The cheap ones in the Hudi that runs already."""
-    settings = {**STATED, "hudi_assets.executor": "hudi", "hoodie.index.type": index}
-    if not cell.cheap:
-        done = compact(path, THRESHOLD, jar=str(bundle(cell.release)), **settings)
-        assert sum(op["logs_compacted"] for op in done.get("operations", ())) > 0, done
-        return
-    table = HudiTable.open(str(path), settings=settings)
-    assert isinstance(table.look().due, Plan)
-    assert isinstance(table.plan_compaction(threshold=THRESHOLD), Plan)
-    hudi.compaction(path, "execute", **execution_options(table.config))
+def executed(cell: Cell, path: Path) -> None:
+    """Plan here, let Hudi execute, in a Spark of its own."""
+    settings = {**STATED, "hudi_assets.executor": "hudi", "hoodie.index.type": "BUCKET"}
+    done = compact(path, THRESHOLD, jar=str(bundle(cell.release)), **settings)
+    assert sum(op["logs_compacted"] for op in done.get("operations", ())) > 0, done
 
 
 def promise_holds(cell: Cell, hudi: Hudi, path: Path) -> None:
@@ -261,71 +230,9 @@ def test_planned_here_and_executed_by_hudi(cell: Cell, path: Path, request: pyte
     is_looked_at(path, cell.words)
     answers = Answers.of(hudi, path)
     before = answers.ask()
-    executed(cell, hudi, path)
+    executed(cell, path)
     assert answers.ask() == before
     promise_holds(cell, hudi, path)
-
-
-# -- tables of 1.2.0's SQL, with its defaults
-
-
-MERGE = (
-    "merge into {{t}} t using (select concat('k', id) id, {start} + ({minute} + id) * {unit} ts, '{mark}' a, "
-    "case when id % 2 = 0 then 'a' else 'b' end p from range(8) where id in ({numbers})) s "
-    "on t.id = s.id and t.p = s.p when matched then update set t.ts = s.ts, t.a = s.a"
-)
-UPDATE = "update {{t}} set a = '{mark}', ts = {start} + ({minute} + b) * {unit} where b in ({numbers})"
-
-
-def in_sql(hudi: Hudi, path: Path, change: str, key: str) -> None:
-    """Eight rows, an update, a late one, one more. Three changes: the fourth would be compacted by Hudi at once."""
-    table = f"any_{abs(hash(str(path)))}"
-    columns = "id string, ts bigint, a string, b bigint, p string"
-    values = ", ".join(f"('k{n}', {START + n * MINUTE}, '0-{n}', {n}, '{'ab'[n % 2]}')" for n in range(8))
-    more = [
-        change.format(start=START, minute=minute, unit=MINUTE, mark=mark, numbers=numbers)
-        for mark, minute, numbers in ((1, 30, "0, 1, 2, 3"), (2, 20, "2, 5"), (3, 90, "1, 6"))
-    ]
-    for statement in (
-        f"create table {{t}} ({columns}) using hudi partitioned by (p) location '{path}' "
-        f"tblproperties (type='mor'{key})",
-        f"insert into {{t}} (id, ts, a, b, p) values {values}",
-        *more,
-    ):
-        hudi.ask("sql", statement=statement.format(t=table))
-
-
-@pytest.mark.slow
-def test_merge_into_with_some_columns(hudi_1_2: Hudi, path: Path) -> None:
-    """Its log blocks are partial updates. Natively they are compacted in `test_random_sql`."""
-    cell = Cell("merge into", "")
-    in_sql(hudi_1_2, path, MERGE, ", primaryKey='id', orderingFields='ts'")
-    table = HudiTable.open(str(path), settings=STATED)
-    assert table.freshness().freshness == START + LATE * MINUTE - 1
-    # 1.2.0 itself fails to read a range of partial updates alone: "Cannot grow BufferHolder".
-    answers = Answers.of(hudi_1_2, path, inner=False)
-    before = answers.ask()
-    executed(cell, hudi_1_2, path, index="SIMPLE")
-    assert answers.ask() == before
-    promise_holds(cell, hudi_1_2, path)
-
-
-@pytest.mark.slow
-def test_generated_keys_are_merged_here(hudi_1_2: Hudi, path: Path, session: LocalSession) -> None:
-    """A table without a record key: its rows have keys all the same, and by those it is compacted natively."""
-    in_sql(hudi_1_2, path, UPDATE, "")
-    table = HudiTable.open(str(path), settings=STATED)
-    assert not table.config.record_key
-    assert table.freshness().freshness == START + LATE * MINUTE - 1
-    answers = Answers.of(hudi_1_2, path)
-    before = answers.ask()
-    assert plain(table.snapshot(session).toArrow()) == before[0]
-    plan = table.plan_compaction(threshold=THRESHOLD)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
-    assert answers.ask() == before
-    assert plain(table.snapshot(session).toArrow()) == before[0]
-    promise_holds(Cell("generated keys", "", remains=91), hudi_1_2, path)
 
 
 # -- change data
