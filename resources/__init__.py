@@ -5,4 +5,4 @@ from hudi_assets.resources import Catalog, SparkResource, TableResource
 __all__ = ["CATALOG", "SPARK", "Catalog", "SparkResource", "TableResource"]
 
 SPARK = SparkResource()
-CATALOG = Catalog()
+CATALOG = Catalog(home=True)  # reached without Spark

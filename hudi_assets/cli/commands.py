@@ -35,6 +35,7 @@ from hudi_assets.cli.publish import (
 )
 from hudi_assets.cli.series import ShownSeries
 from hudi_assets.cli.slo import Bounds, SloOption, proposal_for
+from hudi_assets.cli.spark import spark as spark_commands
 from hudi_assets.cli.table import (
     FAILED,
     NOTHING_TO_DO,
@@ -245,6 +246,7 @@ for _command in (
 ):
     app.command()(_command)
 app.command("publish")(publish_table)
+app.add_typer(spark_commands, name="spark")
 
 
 def _show_dry_run(table: HudiTable, found: Plan | NoPlan, happened: str, as_json: bool) -> None:

@@ -23,6 +23,8 @@ from hudi_assets.engine import (
     named_server,
     session_settings,
 )
+from hudi_assets.shared_spark.sessions import shared_session
+from hudi_assets.shared_spark.wanted import SHARED, is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,7 +126,7 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
     """A Spark session that ends with the process; what its Java process logs is kept off the terminal.
 
     With `hudi_bundle`, the path of its jar, one that runs Apache Hudi's procedures. Where SPARK_REMOTE names a server
-    of Spark Connect, a session there.
+    of Spark Connect, a session there; with HUDI_ASSETS_SHARED_SPARK=1, one of the Spark that all runs share.
     """
     if url := named_server():
         if hudi_bundle:
@@ -132,6 +134,13 @@ def start_spark(hudi_bundle: str | None = None) -> SparkSession:
                 "--hudi-bundle needs a Spark of this process, and SPARK_REMOTE names a server.", where=url
             )
         return connected_session(url)
+    if is_shared():
+        if hudi_bundle:
+            raise InvalidInput(
+                f"--hudi-bundle needs a Spark of this process, and {SHARED} asks for the shared one.",
+                hint=f"Set {SHARED}=0 for this command.",
+            )
+        return shared_session()
     more = session_settings(hudi_bundle) if hudi_bundle else {}
     _silence_py4j()
     return local_session(config={"spark.ui.showConsoleProgress": "false", **more}, quiet=True)

@@ -42,7 +42,11 @@ from hudi_assets.resources import Catalog, SparkResource, TableResource
 TRIGGER = "hoodie.compact.inline.trigger.strategy"
 EVENT_TIME_TRIGGER = TriggerName.EVENT_TIME.value
 # What a block uses unless it names resources of its project. One object each: all blocks share them.
-_SPARK_KEY, _SPARK = "hudi_spark", SparkResource()
+_SPARKS = {  # by `shared_spark`
+    None: ("hudi_spark", SparkResource()),
+    True: ("hudi_shared_spark", SparkResource(shared=True)),
+    False: ("hudi_own_spark", SparkResource(shared=False)),
+}
 _CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog(home=True)
 # With a Spark of the project's own: whatever catalog its session has.
 _SPARKS_CATALOG_KEY, _SPARKS_CATALOG = "hudi_sparks_catalog", Catalog()
@@ -185,6 +189,8 @@ class HudiTableComponent(Component, Model, Resolvable):
     rt_view: str | None = None
     spark_resource: str | None = None
     """The key of a resource of your own with a `spark_session`. None: a local Spark that the block brings."""
+    shared_spark: bool | None = None
+    """Whether all runs share that Spark. None: as HUDI_ASSETS_SHARED_SPARK says, else each run has its own."""
     catalog_resource: str | None = None
     """The key of a `Catalog` of your own. None: the metastore in the home directory, or your Spark's catalog."""
     sensor: SensorModel = Field(default_factory=SensorModel)
@@ -252,6 +258,10 @@ class HudiTableComponent(Component, Model, Resolvable):
             raise ValueError(f"table {self.name}: bounds: they go with compact_by: freshness_slo")
         if by_slo and self.settings.get(TRIGGER, EVENT_TIME_TRIGGER) != EVENT_TIME_TRIGGER:
             raise ValueError(f"table {self.name}: compact_by: freshness_slo goes with no {TRIGGER} of Hudi's")
+        if self.spark_resource and self.shared_spark is not None:
+            raise ValueError(f"table {self.name}: shared_spark: say it of the resource {self.spark_resource}")
+        if self.shared_spark and self.executor == "hudi":
+            raise ValueError(f"table {self.name}: shared_spark: executor: hudi needs a Spark of the run's own")
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
@@ -290,7 +300,7 @@ class HudiTableComponent(Component, Model, Resolvable):
 
     def _shared(self) -> dict[str, Any]:
         """The resources that the project need not bring."""
-        spark = {} if self.spark_resource else {_SPARK_KEY: _SPARK}
+        spark = {} if self.spark_resource else dict([_SPARKS[self.shared_spark]])
         if self.catalog_resource:
             return spark
         return spark | ({_SPARKS_CATALOG_KEY: _SPARKS_CATALOG} if self.spark_resource else {_CATALOG_KEY: _CATALOG})
@@ -316,7 +326,7 @@ class HudiTableComponent(Component, Model, Resolvable):
             report_every_ms=parse_latency(self.sensor.report_every),
             system_clock=self.clock == "system",
             external=self.external,
-            spark_key=self.spark_resource or _SPARK_KEY,
+            spark_key=self.spark_resource or _SPARKS[self.shared_spark][0],
             catalog_key=self.catalog_resource or (_SPARKS_CATALOG_KEY if self.spark_resource else _CATALOG_KEY),
             group=self.group,
             owners=tuple(self.owners),

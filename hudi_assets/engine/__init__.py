@@ -77,7 +77,8 @@ from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.terms import terms_of
 from hudi_assets.engine.slo.values import SloTerms
-from hudi_assets.engine.spark.connect import connected_session, named_server
+from hudi_assets.engine.spark.connect import connected_session, local_connected_session, named_server
+from hudi_assets.engine.spark.connect_server import ConnectServer, check_can_serve
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
 from hudi_assets.engine.spark.start import local_session
@@ -129,6 +130,7 @@ __all__ = [
     "CompactionSeries",
     "Comparison",
     "Conflict",
+    "ConnectServer",
     "CorruptTable",
     "CostPoint",
     "DayBill",
@@ -176,6 +178,7 @@ __all__ = [
     "UnsupportedTable",
     "WaitUntil",
     "as_s3",
+    "check_can_serve",
     "check_own_settings",
     "check_reads_by_itself",
     "compare",
@@ -183,6 +186,7 @@ __all__ = [
     "duration",
     "feed_of",
     "iso",
+    "local_connected_session",
     "local_session",
     "named_server",
     "no_threshold_reason",

@@ -11,7 +11,8 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
 from hudi_assets.engine.errors import EnvironmentProblem, UnsupportedTable
 from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD
-from hudi_assets.resources.spark import HUDI_BUNDLE, SparkResource
+from hudi_assets.resources.spark import HUDI_BUNDLE
+from hudi_assets.shared_spark.local import of_bundle
 
 SCHEMA = pa.schema([("id", pa.string()), ("paid_at", pa.timestamp("us", tz="UTC")), ("n", pa.int64())])
 
@@ -91,11 +92,6 @@ def test_the_bundle_of_the_environment_goes_into_the_session(tmp_path: Path, mon
         session_settings(str(tmp_path / "hudi.jar"))
     (tmp_path / "hudi.jar").touch()
     monkeypatch.setenv(HUDI_BUNDLE, str(tmp_path / "hudi.jar"))
-    resource = SparkResource(spark_config={"spark.sql.catalogImplementation": "hive"})
-    resource._add_hudi()
-    assert resource.spark_config["spark.jars"] == str(tmp_path / "hudi.jar")
-    assert resource.spark_config["spark.sql.catalogImplementation"] == "hive"
+    assert of_bundle()["spark.jars"] == str(tmp_path / "hudi.jar")
     monkeypatch.delenv(HUDI_BUNDLE)
-    plain = SparkResource(spark_config={})
-    plain._add_hudi()
-    assert plain.spark_config == {}
+    assert of_bundle() == {}

@@ -17,7 +17,7 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from hudi_assets.engine.errors import EnvironmentProblem
-from hudi_assets.engine.spark.errors import spark_problem
+from hudi_assets.engine.spark.errors import name_log, spark_problem
 from hudi_assets.engine.spark.java_runtime import check_pyspark
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _REMOTE: Final = "SPARK_REMOTE"
 _ANSWER_S: Final = 20.0
 _PACKAGE: Final = "hudi-assets"
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
+USER: Final = "hudi-assets"  # to a server of this machine: its sessions are known by user and number
 _SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
 _CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
 
@@ -48,18 +49,53 @@ def connected_session(url: str) -> SparkSession:
     Raises:
         EnvironmentProblem: A package is missing here, or the server does not answer.
     """
+    session = _new_session(url)
+    for key, value in _SETTINGS.items():
+        session.conf.set(key, value)
+    return session
+
+
+def local_connected_session(port: int, token: str, session_id: str, log: str) -> SparkSession:
+    """A session of a server of this machine (`connect_server`) with the same package, Python and PySpark.
+
+    Its settings are the server's. A server that is gone is an error within seconds: PySpark tries for ten minutes.
+
+    Args:
+        port: Of the loopback address.
+        token: What the server knows its clients by.
+        session_id: A UUID that nobody has had.
+        log: The server's log, which errors name.
+
+    Raises:
+        EnvironmentProblem: A package is missing here, or the server does not answer.
+    """
+    # By this name gRPC lets a token travel without TLS: only to the loopback address.
+    session: Any = _new_session(f"sc://localhost:{port}/;token={token};session_id={session_id};user_id={USER}")
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=6, initial_backoff=50, max_backoff=1000)])
+    _CHECKED.add(session)  # the same package, and the same Python
+    name_log(log)
+    found: SparkSession = session
+    return found
+
+
+def check_client() -> None:
+    """Raise `EnvironmentProblem` where a package is missing that sessions of Spark Connect need here."""
     check_pyspark()
     missing = [name for name in _CLIENT if not _is_there(name)]
     if missing:
         hint = "Install them: pip install 'hudi-assets[connect]'."
         raise EnvironmentProblem(f"Spark Connect needs packages that are not here: {', '.join(missing)}.", hint=hint)
+
+
+def _new_session(url: str) -> SparkSession:
+    check_client()
     _check_answers(url)
     from pyspark.sql import SparkSession
 
     # Not getOrCreate: that gives the session of another server, or one that its server has ended, as well.
     session: SparkSession = SparkSession.builder.remote(url).create()
-    for key, value in _SETTINGS.items():
-        session.conf.set(key, value)
     return session
 
 
@@ -80,17 +116,22 @@ def _check_answers(url: str) -> None:
         channel = DefaultChannelBuilder(url).toChannel()
     except PySparkException as error:
         hint = "Give one as sc://HOST:15002."
-        raise EnvironmentProblem(f"{url!r} is no address of a Spark Connect server.", hint=hint) from error
+        raise EnvironmentProblem(f"{_shown(url)!r} is no address of a Spark Connect server.", hint=hint) from error
     try:
         grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)
     except grpc.FutureTimeoutError as error:
         raise EnvironmentProblem(
             f"No Spark Connect server answers within {_ANSWER_S:.0f} s.",
-            where=url,
+            where=_shown(url),
             hint="Start it (sbin/start-connect-server.sh of Spark), or correct the address.",
         ) from error
     finally:
         channel.close()
+
+
+def _shown(url: str) -> str:
+    """Without what follows the address: a token may be there."""
+    return url.partition("/;")[0]
 
 
 def check_workers(session: Any) -> None:

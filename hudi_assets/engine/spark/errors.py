@@ -36,6 +36,16 @@ _AGAIN: Final = "Call again: what is unfinished is undone or finished first."
 _ENDED: Final = "[INVALID_HANDLE."
 _ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
+_LOG: Final[list[str]] = []  # of the server that this process's sessions are in, where it is this machine's
+
+
+def name_log(path: str) -> None:
+    """From now on errors of the Connect server name its log."""
+    _LOG[:] = [path]
+
+
+def _log() -> str | None:
+    return f"its log: {_LOG[0]}" if _LOG else None
 
 
 def problem_of(error: BaseException) -> HudiAssetsError | None:
@@ -77,12 +87,14 @@ def spark_problem(error: BaseException) -> HudiAssetsError | None:
     if isinstance(error, (*gone, ConnectionError)):
         return EnvironmentProblem(_GONE, hint=_AGAIN)
     if _is_no_answer(error):
-        return EnvironmentProblem(f"Spark's Connect server does not answer: {_said_by(error)}", hint=_AGAIN)
+        return EnvironmentProblem(
+            f"Spark's Connect server does not answer: {_said_by(error)}", where=_log(), hint=_AGAIN
+        )
     if not isinstance(error, (PySparkException, *java)):
         return None
     text = _text(error)
     if _ENDED in text:
-        return EnvironmentProblem("The Spark Connect server knows this session no more.", hint=_ANEW)
+        return EnvironmentProblem("The Spark Connect server knows this session no more.", where=_log(), hint=_ANEW)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
 
 
