@@ -34,6 +34,8 @@ _ROOM: Final = "Spark keeps what it works on in SPARK_LOCAL_DIRS, else in /tmp: 
 _AGAIN: Final = "Call again: what is unfinished is undone or finished first."
 # The error class of a session that the server has ended: it was idle for an hour, or the server started again.
 _ENDED: Final = "[INVALID_HANDLE."
+# What a Connect server says as it ends.
+_ENDING: Final = ("stopped SparkContext", "SparkContext was shut down")
 _ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
 _LOG: Final[list[str]] = []  # of the server that this process's sessions are in, where it is this machine's
@@ -95,6 +97,8 @@ def spark_problem(error: BaseException) -> HudiAssetsError | None:
     text = _text(error)
     if _ENDED in text:
         return EnvironmentProblem("The Spark Connect server knows this session no more.", where=_log(), hint=_ANEW)
+    if type(error).__module__.endswith(".connect") and any(words in text for words in _ENDING):
+        return EnvironmentProblem("The Spark Connect server has ended in the midst of this.", where=_log(), hint=_AGAIN)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
 
 

@@ -1,0 +1,251 @@
+"""Who can share a Spark, and how its folder tells who is alive. Real servers: tests/connect/test_shared_spark.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_assets.components import HudiTableComponent
+from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
+from hudi_assets.engine.spark import connect, errors
+from hudi_assets.resources import SparkResource
+from hudi_assets.shared_spark import sessions, wanted
+from hudi_assets.shared_spark.folder import Running, ServerFolder
+from hudi_assets.shared_spark.local import LOCAL_SETTINGS, prepare
+from hudi_assets.shared_spark.wanted import Versions, Wanted, idle_ms, is_shared
+
+RUNNING = Running(port=4711, token="secret", pid=1, started=1.5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ServerFolder:
+    made = ServerFolder(tmp_path / "shared_spark/key")
+    made.make()
+    return made
+
+
+def test_who_wants_the_same_shares_and_nobody_else() -> None:
+    one = Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "x", "USER": "somebody"})
+    assert one.key == Wanted.here({"spark.b": "2", "spark.a": "1"}, {"AWS_PROFILE": "x", "USER": "another"}).key
+    others = [
+        Wanted.here({"spark.a": "2", "spark.b": 2}, {"AWS_PROFILE": "x"}),
+        Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "y"}),
+        Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "x", "PYTHONPATH": "/elsewhere"}),
+        *(replace(one, versions=replace(one.versions, **{name: "another"})) for name in Versions.__dataclass_fields__),
+    ]
+    assert len({one.key, *(other.key for other in others)}) == 8
+
+
+def test_secrets_of_the_environment_are_not_kept() -> None:
+    assert "hush" not in repr(Wanted.here({}, {"AWS_SECRET_ACCESS_KEY": "hush"}))
+
+
+def test_a_file_of_the_package_that_changed_is_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared_spark").mkdir()
+    module = tmp_path / "engine.py"
+    module.touch()
+    monkeypatch.setattr(wanted, "__file__", str(tmp_path / "shared_spark/wanted.py"))
+    before = Versions.here()
+    assert Versions.here() == before
+    os.utime(module, (1, 2_000_000_000))
+    assert Versions.here() != before
+
+
+@pytest.mark.parametrize(("said", "shared"), [("1", True), (" Yes ", True), ("0", False), ("", False), ("off", False)])
+def test_the_environment_says_whether_runs_share(said: str, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(wanted.SHARED, said)
+    assert is_shared() is shared
+    assert is_shared(not shared) is not shared
+
+
+def test_what_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(wanted.SHARED, "perhaps")
+    with pytest.raises(InvalidInput, match="HUDI_ASSETS_SHARED_SPARK=perhaps is neither"):
+        is_shared()
+
+
+def test_the_idle_time_is_as_said_else_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(wanted.IDLE, raising=False)
+    assert idle_ms() == 30 * 60_000
+    monkeypatch.setenv(wanted.IDLE, "2h")
+    assert idle_ms() == 2 * 3_600_000
+    assert idle_ms("5m") == 5 * 60_000
+    with pytest.raises(InvalidInput):
+        idle_ms("soon")
+
+
+def test_a_server_is_found_while_it_lives(folder: ServerFolder) -> None:
+    assert folder.running() is None
+    serving = folder.serve()
+    assert serving is not None
+    assert folder.running() is None  # it starts
+    folder.tell(RUNNING)
+    assert folder.running() == RUNNING
+    assert folder.serve() is None  # it has one
+    serving.release()  # as the system does when it is killed
+    assert folder.running() is None
+
+
+def test_what_a_dead_server_said_is_no_word_of_the_next_one(folder: ServerFolder) -> None:
+    serving = folder.serve()
+    assert serving is not None
+    folder.tell(RUNNING)
+    folder.end_when_unused()
+    serving.release()
+    assert folder.serve() is not None
+    assert folder.running() is None
+    assert not folder.is_ending
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"port": 1}'])
+def test_a_damaged_file_is_no_server(folder: ServerFolder, text: str) -> None:
+    serving = folder.serve()
+    (folder.path / "server.json").write_text(text)
+    assert folder.running() is None
+    assert serving is not None
+
+
+def test_a_session_is_used_until_its_run_ends(folder: ServerFolder) -> None:
+    used, other = folder.enter("one"), folder.enter("two")
+    assert folder.used_by() == 2
+    assert list(folder.left_sessions()) == []
+    used.release()
+    assert folder.used_by() == 1
+    assert list(folder.left_sessions()) == ["one"]
+    assert list(folder.left_sessions()) == []
+    other.release()
+    assert folder.used_by() == 0
+
+
+def test_a_run_that_is_killed_uses_nothing_any_more(folder: ServerFolder) -> None:
+    program = f"""
+import os, signal
+from pathlib import Path
+from hudi_assets.shared_spark.folder import ServerFolder
+kept = ServerFolder(Path({str(folder.path)!r})).enter("killed")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False)
+    assert list(folder.left_sessions()) == ["killed"]
+
+
+def test_who_comes_to_a_server_that_is_asked_to_end_keeps_it(folder: ServerFolder) -> None:
+    folder.end_when_unused()
+    assert folder.is_ending
+    folder.enter("one")
+    assert not folder.is_ending
+
+
+def test_nobody_waits_who_need_not(folder: ServerFolder) -> None:
+    with folder.lock(), folder.lock_at_once() as alone:
+        assert not alone
+    with folder.lock_at_once() as alone:
+        assert alone
+
+
+def test_what_is_kept_is_for_the_owner_alone(folder: ServerFolder) -> None:
+    folder.tell(RUNNING)
+    folder.write_wanted({"settings": {"spark.password": "hush"}})
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert [(folder.path / name).stat().st_mode & 0o777 for name in ("server.json", "wanted.json")] == [0o600] * 2
+    assert "secret" not in repr(RUNNING)
+
+
+def test_why_a_server_did_not_start_is_said_with_its_log(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[1]))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with folder.lock(), pytest.raises(EnvironmentProblem, match="did not start: it said nothing") as refused:
+        sessions._start(folder, Wanted.here({}), 1000)
+    assert refused.value.where == str(folder.log)
+
+
+def test_an_error_of_the_server_names_its_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    import grpc  # type: ignore[import-untyped]
+
+    class Gone(grpc.RpcError):  # type: ignore[misc]
+        def code(self) -> Any:
+            return grpc.StatusCode.UNAVAILABLE
+
+        def details(self) -> str:
+            return "connection refused"
+
+    monkeypatch.setattr(errors, "_LOG", [])
+    assert "log" not in str(problem_of(Gone()))
+    errors.name_log("/home/server.log")
+    assert "does not answer: connection refused [its log: /home/server.log]" in str(problem_of(Gone()))
+
+
+def test_a_server_that_ends_during_a_call_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    monkeypatch.setattr(errors, "_LOG", ["/home/server.log"])
+    found = problem_of(SparkConnectGrpcException("Cannot call methods on a stopped SparkContext. This was made at …"))
+    assert found is not None
+    assert found.what == "The Spark Connect server has ended in the midst of this."
+    assert found.where == "its log: /home/server.log"
+
+
+def test_an_address_is_shown_without_its_token() -> None:
+    assert connect._shown("sc://host:15002/;token=hush;use_ssl=true") == "sc://host:15002"
+
+
+def test_a_catalog_that_is_not_wanted_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR"):
+        monkeypatch.setenv(name, "")
+    settings = {**LOCAL_SETTINGS, "spark.sql.catalogImplementation": "in-memory"}
+    assert prepare(settings) == settings
+    assert not (tmp_path / "catalog").exists()
+
+
+def test_an_address_counts_before_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hudi_assets.resources import spark
+
+    asked: list[Any] = []
+
+    def session_of(what: Any) -> object:
+        asked.append(what)
+        return object()
+
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr(spark, "connected_session", session_of)
+    monkeypatch.setattr(spark, "shared_session", session_of)
+    assert SparkResource(remote="sc://one", shared=True).spark_session
+    assert SparkResource(shared=True, spark_config={"spark.a": "b"}).spark_session
+    monkeypatch.setenv(wanted.SHARED, "1")
+    assert SparkResource(spark_config={"spark.c": "d"}).spark_session
+    monkeypatch.setenv("SPARK_REMOTE", "sc://two")
+    assert SparkResource(shared=True).spark_session
+    assert asked == ["sc://one", {"spark.a": "b"}, {"spark.c": "d"}, "sc://two"]
+
+
+def block(**more: Any) -> HudiTableComponent:
+    return HudiTableComponent(name="t", path="t", external=True, event_time_field="at", **more)
+
+
+def test_a_block_says_whether_its_runs_share() -> None:
+    found = [block(shared_spark=said)._shared() for said in (None, True, False)]
+    sparks = [next(one for one in shared.values() if isinstance(one, SparkResource)) for shared in found]
+    assert [one.shared for one in sparks] == [None, True, False]
+    assert len({next(iter(shared)) for shared in found}) == 3
+
+
+def test_a_block_that_cannot_share_is_refused() -> None:
+    with pytest.raises(ValueError, match="say it of the resource mine"):
+        block(shared_spark=True, spark_resource="mine")
+    with pytest.raises(ValueError, match="executor: hudi needs a Spark of the run's own"):
+        block(shared_spark=True, executor="hudi")
+
+
+def test_what_a_server_is_told_is_what_was_wanted(folder: ServerFolder) -> None:
+    folder.write_wanted({"settings": {"a": "b"}})
+    assert folder.wanted() == {"settings": {"a": "b"}}
+    assert json.loads((folder.path / "wanted.json").read_text()) == folder.wanted()
