@@ -165,7 +165,7 @@ test-cluster: setup
 
 # The tests of Spark by Spark Connect, with a server in a process of its own.
 test-connect: setup
-	@SPARK_SESSION=connect $(ENV) python -m pytest tests/connect
+	@SPARK_SESSION=connect $(ENV) python -m pytest tests/connect $(CONNECT_ARGS)
 	@SPARK_SESSION=connect $(ENV) python -m pytest $(or $(ARGS),tests/spark)
 
 # As many ticks as an hour has seconds, on a real code server: memory has to stand still.

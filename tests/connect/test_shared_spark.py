@@ -121,7 +121,10 @@ def test_what_no_session_owns_goes_with_the_last_one(home: Path) -> None:
         end_session(next_one)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "cancelled"])
+CANCELLED = pytest.param(signal.SIGINT, id="cancelled", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, id="killed"), CANCELLED])
 def test_the_end_of_one_run_stops_its_work_and_no_other(home: Path, tmp_path: Path, how: signal.Signals) -> None:
     files = tmp_path / "ended", tmp_path / "stays"
     runs = [begin(home, "beat", str(file)) for file in files]
@@ -214,6 +217,7 @@ def command(home: Path, *words: str, **environment: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_shows_and_stops_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     try:

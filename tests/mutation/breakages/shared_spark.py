@@ -1,0 +1,68 @@
+"""Breakages of the Spark that runs share."""
+
+from __future__ import annotations
+
+from tests.mutation.breakages.breakage import Breakage
+
+_ROOM = "hudi_assets/shared_spark"
+UNIT = ("tests/unit/test_shared_spark.py",)
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "runs with other credentials share a server",
+        f"{_ROOM}/wanted.py",
+        "            if name.startswith(_PASSED_ON) or name in _PASSED_ON_TOO\n",
+        "            if name in _PASSED_ON_TOO\n",
+        UNIT,
+    ),
+    Breakage(
+        "a package whose files changed keeps its server",
+        f"{_ROOM}/wanted.py",
+        'return f"{root} {newest}"',
+        'return f"{root} {newest and 0}"',
+        UNIT,
+    ),
+    Breakage(
+        "what a dead server said is taken for the next one's word",
+        f"{_ROOM}/folder.py",
+        "            return None\n        self.forget()\n        return lock\n",
+        "            return None\n        return lock\n",
+        UNIT,
+    ),
+    Breakage(
+        "a file without a living server is a server",
+        f"{_ROOM}/folder.py",
+        "        return serving.exists() and not _is_free(serving)\n",
+        "        return serving.exists()\n",
+        UNIT,
+    ),
+    Breakage(
+        "who comes to a server that is asked to end does not keep it",
+        f"{_ROOM}/folder.py",
+        "        self._ending.unlink(missing_ok=True)\n        lock = _lock(self._sessions",
+        "        lock = _lock(self._sessions",
+        UNIT,
+    ),
+    Breakage(
+        "everybody of the machine may read the token",
+        f"{_ROOM}/folder.py",
+        "os.O_TRUNC, 0o600)",
+        "os.O_TRUNC, 0o644)",
+        UNIT,
+    ),
+    Breakage(
+        "a shared Spark counts before the address of a server",
+        "hudi_assets/resources/spark.py",
+        "        if remote:\n",
+        "        if remote and not is_shared(self.shared):\n",
+        UNIT,
+    ),
+    Breakage(
+        "an address is shown with its token",
+        "hudi_assets/engine/spark/connect.py",
+        '    return url.partition("/;")[0]\n',
+        "    return url\n",
+        UNIT,
+    ),
+)
