@@ -1,4 +1,4 @@
-"""A server's folder, `<home>/shared_spark/KEY`, by which runs and server know of each other.
+"""A server's folder, `<home>/shared_spark/MACHINE/KEY`, by which runs and server know of each other.
 
 Who is alive is told by locks of the operating system, which it frees when their holder dies. A number of a process
 that was given to another one can deceive nobody.

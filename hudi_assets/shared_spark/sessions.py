@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 _START_S: Final = 180.0
 _END_S: Final = 60.0
 _POLL_S: Final = 0.1
+_KEPT_S: Final = 7 * 86_400.0  # the log of a server that is gone
 _USED: Final[dict[str, FileLock]] = {}  # session → what says that this process uses it
 
 
@@ -62,10 +64,10 @@ def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession
         EnvironmentProblem: Packages or Java are missing, or the server does not start. Its log is named.
     """
     check_can_serve()
-    folder = _folder(Wanted.here(settings))
-    session_id = str(uuid.uuid4())
+    wanted, session_id = Wanted.here(settings), str(uuid.uuid4())
+    folder = _folder(wanted)
     with folder.lock():
-        running = _running(folder) or _start(folder, Wanted.here(settings), idle_ms())
+        running = _running(folder) or _start(folder, wanted, idle_ms())
         used = folder.enter(session_id)
     try:
         session = local_connected_session(running.port, running.token, session_id, log=str(folder.log))
@@ -137,7 +139,7 @@ def _server(folder: ServerFolder, running: Running) -> Server:
 
 
 def _root() -> Path:
-    return home() / "shared_spark"
+    return home() / "shared_spark" / socket.gethostname()  # machines may share a home
 
 
 def _folder(wanted: Wanted) -> ServerFolder:
@@ -192,11 +194,16 @@ def _not_started(folder: ServerFolder, what: str) -> EnvironmentProblem:
 
 
 def _let_others_end(versions: Versions) -> None:
-    """Servers of other versions end with their last session: nobody comes to them any more."""
+    """Servers of other versions end with their last session: nobody comes to them any more. Old folders go."""
     for path in _root().iterdir():
         other = ServerFolder(path)
-        if other.has_server() and other.wanted()["versions"] != asdict(versions):
-            other.end_when_unused()
+        if other.has_server():
+            if other.wanted()["versions"] != asdict(versions):
+                other.end_when_unused()
+        elif time.time() - path.stat().st_mtime > _KEPT_S:
+            with other.lock_at_once() as alone:
+                if alone and not other.has_server():
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _answers(port: int) -> bool:

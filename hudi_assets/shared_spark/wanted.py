@@ -18,8 +18,8 @@ SHARED: Final = "HUDI_ASSETS_SHARED_SPARK"
 IDLE: Final = "HUDI_ASSETS_SHARED_SPARK_IDLE"
 DEFAULT_IDLE: Final = "30m"
 _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
-# What workers take from their environment, which is the server's: stores, credentials, modules, Java, and the zone.
-_PASSED_ON: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "HADOOP_", "HDFS_", "KRB5", "JAVA_", "PYTHONPATH", "TZ")
+# What workers take from their environment, which is the server's: stores, credentials, modules, and the zone.
+_PASSED_ON: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "HADOOP_", "HDFS_", "KRB5", "PYTHONPATH", "TZ")
 _PASSED_ON_TOO: Final = ("HUDI_BUNDLE", "HUDI_ASSETS_METASTORE", "PYSPARK_SUBMIT_ARGS")
 
 

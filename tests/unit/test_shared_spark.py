@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
-from dataclasses import replace
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ RUNNING = Running(port=4711, token="secret", pid=1, started=1.5)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ServerFolder:
-    made = ServerFolder(tmp_path / "shared_spark/key")
+    made = ServerFolder(tmp_path / "shared_spark" / socket.gethostname() / "key")
     made.make()
     return made
 
@@ -159,11 +161,30 @@ def test_what_is_kept_is_for_the_owner_alone(folder: ServerFolder) -> None:
 
 
 def test_why_a_server_did_not_start_is_said_with_its_log(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[1]))
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[2]))
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with folder.lock(), pytest.raises(EnvironmentProblem, match="did not start: it said nothing") as refused:
         sessions._start(folder, Wanted.here({}), 1000)
     assert refused.value.where == str(folder.log)
+
+
+def test_who_starts_lets_servers_of_other_versions_end_and_old_folders_go(
+    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[2]))
+    here, kept = Versions.here(), []
+    for name, versions in (("same", here), ("other", replace(here, package="0.0")), ("old", here), ("late", here)):
+        one = ServerFolder(folder.path.with_name(name))
+        one.make()
+        one.write_wanted({"versions": asdict(versions)})
+        if name in ("same", "other"):
+            kept.append(one.serve())
+    long_ago = time.time() - 8 * 86_400
+    os.utime(folder.path.with_name("old"), (long_ago, long_ago))
+    os.utime(folder.path.with_name("other"), (long_ago, long_ago))
+    sessions._let_others_end(here)
+    ending = {one.name: ServerFolder(one).is_ending for one in folder.path.parent.iterdir()}
+    assert ending == {"same": False, "other": True, "late": False, "key": False}
 
 
 def test_an_error_of_the_server_names_its_log(monkeypatch: pytest.MonkeyPatch) -> None:
