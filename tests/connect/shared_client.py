@@ -4,6 +4,7 @@ It prints the server's process when it has a session. `work` is what it does the
 
 - `count`: a query, and it prints the answer.
 - `beat FILE`: a task that says in FILE that it lives, for as long as it does.
+- `many FOLDER`: 40 tasks of half a second, each of which leaves a file in FOLDER as it begins.
 """
 
 import json
@@ -11,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -29,6 +31,14 @@ def beating(file: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         yield batch
 
 
+def leaving(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker."""
+    for batch in batches:
+        Path(folder, str(batch.column(0)[0])).touch()
+        time.sleep(0.5)
+        yield batch
+
+
 spark = shared_session(SETTINGS)
 pid, session_id = os.getpid(), str(getattr(spark, "session_id", ""))
 print(json.dumps({"server": servers()[0].running.pid, "session": session_id, "pid": pid}), flush=True)
@@ -36,6 +46,8 @@ work, *files = sys.argv[1:]
 try:
     if work == "count":
         print(spark.range(7).count(), flush=True)
+    elif work == "many":
+        spark.range(40, numPartitions=40).mapInArrow(lambda batches: leaving(files[0], batches), "id long").collect()
     else:
         spark.range(1, numPartitions=1).mapInArrow(lambda batches: beating(files[0], batches), "id long").collect()
 except Exception as error:

@@ -140,6 +140,19 @@ def test_the_end_of_one_run_stops_its_work_and_no_other(home: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_small_run_does_not_wait_for_the_tasks_of_a_large_one(
+    home: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    large = begin(home, "many", str(tmp_path))
+    first_line(large)
+    wait_until(lambda: any(tmp_path.iterdir()))
+    assert spark.range(4, numPartitions=2).count() == 4
+    assert len(list(tmp_path.iterdir())) < 35
+    assert large.wait(120) == 0
+    assert len(list(tmp_path.iterdir())) == 40
+
+
+@pytest.mark.slow
 def test_a_server_that_is_killed_during_a_run_ends_it_with_words_and_the_next_run_has_another(
     home: Path, tmp_path: Path
 ) -> None:
