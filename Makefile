@@ -2,7 +2,7 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14 WAREHOUSE=s3://bucket/folder)
 # make test   the tests, two at a time   (WORKERS=2)
 # make test-quick, test-thorough    a slice without Spark, of a minute or so; what `make test` leaves out
-# make ui     Dagster's UI on what `make run` made; its runs share a Spark   (PORT=3000 SHARED_SPARK=1)
+# make ui     Dagster's UI on what `make run` made   (PORT=3000; SHARED_SPARK=1: its runs share a Spark)
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-connect, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
@@ -17,7 +17,7 @@
 
 DAYS ?= 14
 PORT ?= 3000
-SHARED_SPARK ?= 1
+SHARED_SPARK ?= 0
 ARGS ?=
 WAREHOUSE ?=
 ROWS ?= 2000000

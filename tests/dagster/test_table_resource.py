@@ -1,5 +1,8 @@
 """What a block's fields say about a table that others made."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.actions.compaction.hudi_executor import session_settings
 from hudi_assets.engine.errors import EnvironmentProblem, UnsupportedTable
 from hudi_assets.engine.table.settings.config import EVENT_TIME_FIELD
+from hudi_assets.home import project_root
 from hudi_assets.resources.spark import HUDI_BUNDLE
 from hudi_assets.shared_spark.local import of_bundle
 
@@ -85,6 +89,26 @@ def test_hudi_executes_no_plan_of_ours_on_version_6(tmp_path: Path) -> None:
         table.plan_compaction(threshold="2026-01-01T00:00:00Z")
     with pytest.raises(UnsupportedTable, match="table version 6"):
         table.execute_compaction(None, "20260101000000000")  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_run_that_does_not_share_has_a_spark_of_its_own_and_the_homes_catalog(tmp_path: Path) -> None:
+    program = """
+from hudi_assets.resources import SparkResource
+first = SparkResource()
+first.spark_session.sql("CREATE VIEW one AS SELECT 1 AS a")
+first.teardown_after_execution(None)
+again = SparkResource().spark_session  # of the next run in this process: the same Spark
+print(again.sql("SELECT a FROM default.one").collect()[0].a, again.sparkContext.master)
+"""
+    environment = {**os.environ, "HUDI_ASSETS_HOME": str(tmp_path), "PYTHONPATH": str(project_root())}
+    for name in ("SPARK_CONF_DIR", "SPARK_REMOTE", "HUDI_ASSETS_SHARED_SPARK"):
+        environment.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "local[*]"], done.stderr
+    assert (tmp_path / "catalog/metastore_db").exists()
+    assert not (tmp_path / "shared_spark").exists()
 
 
 def test_the_bundle_of_the_environment_goes_into_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

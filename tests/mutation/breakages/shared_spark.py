@@ -12,8 +12,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "runs with other credentials share a server",
         f"{_ROOM}/wanted.py",
-        "            if name.startswith(_PASSED_ON) or name in _PASSED_ON_TOO\n",
-        "            if name in _PASSED_ON_TOO\n",
+        "if name.startswith(_PASSED_ON) or name in _PASSED_ON_TOO\n",
+        "if name in _PASSED_ON_TOO\n",
         UNIT,
     ),
     Breakage(
