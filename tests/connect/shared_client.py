@@ -4,7 +4,7 @@ It prints the server's process when it has a session. `work` is what it does the
 
 - `count`: a query, and it prints the answer.
 - `beat FILE`: a task that says in FILE that it lives, for as long as it does.
-- `many FOLDER`: 40 tasks of half a second, each of which leaves a file in FOLDER as it begins.
+- `many FOLDER`: 60 tasks of half a second, each of which leaves a file in FOLDER as it begins.
 """
 
 import json
@@ -47,7 +47,7 @@ try:
     if work == "count":
         print(spark.range(7).count(), flush=True)
     elif work == "many":
-        spark.range(40, numPartitions=40).mapInArrow(lambda batches: leaving(files[0], batches), "id long").collect()
+        spark.range(60, numPartitions=60).mapInArrow(lambda batches: leaving(files[0], batches), "id long").collect()
     else:
         spark.range(1, numPartitions=1).mapInArrow(lambda batches: beating(files[0], batches), "id long").collect()
 except Exception as error:

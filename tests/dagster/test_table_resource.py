@@ -102,9 +102,8 @@ first.teardown_after_execution(None)
 again = SparkResource().spark_session  # of the next run in this process: the same Spark
 print(again.sql("SELECT a FROM default.one").collect()[0].a, again.sparkContext.master)
 """
-    environment = {**os.environ, "HUDI_ASSETS_HOME": str(tmp_path), "PYTHONPATH": str(project_root())}
-    for name in ("SPARK_CONF_DIR", "SPARK_REMOTE", "HUDI_ASSETS_SHARED_SPARK"):
-        environment.pop(name, None)
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(("SPARK_", "HUDI_ASSETS_"))}
+    environment |= {"HUDI_ASSETS_HOME": str(tmp_path), "PYTHONPATH": str(project_root())}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1", "local[*]"], done.stderr
     assert (tmp_path / "catalog/metastore_db").exists()
