@@ -13,6 +13,7 @@ that was given to another one can deceive nobody.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from filelock import FileLock, Timeout
 from hudi_assets.engine import EnvironmentProblem
 
 _LOCK_S = 300.0  # somebody else's start
+_ASKED_S = 2.0  # who asks whether a lock is free has it for a moment
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class ServerFolder:
 
     def serve(self) -> FileLock | None:
         """Become its server; None where it has one."""
-        lock = _lock(self.path / "serving", 0)
+        lock = _lock(self.path / "serving", _ASKED_S)
         try:
             lock.acquire()
         except Timeout:
@@ -127,8 +129,7 @@ class ServerFolder:
 
     def has_server(self) -> bool:
         """True while a server lives, also one that starts or ends."""
-        serving = self.path / "serving"
-        return serving.exists() and not _is_free(serving)
+        return not _is_free(self.path / "serving")
 
     def enter(self, session_id: str) -> FileLock:
         """Use the server until the lock is freed. Ask under `lock`. A server that was asked to end stays then."""
@@ -175,12 +176,14 @@ def _lock(file: Path, timeout: float) -> FileLock:
 
 
 def _is_free(file: Path) -> bool:
-    lock = _lock(file, 0)
+    """Asked by a shared lock: of two who ask at once, none takes the other for the holder."""
     try:
-        lock.acquire()
-    except Timeout:
+        with file.open("rb") as asked:
+            fcntl.flock(asked, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except BlockingIOError:
         return False
-    lock.release()
     return True
 
 

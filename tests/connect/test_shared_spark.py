@@ -281,7 +281,7 @@ def test_a_run_of_dagster_has_a_session_that_ends_with_it(home: Path) -> None:
     found = []
 
     @dg.op(required_resource_keys={"spark"})
-    def query(context: dg.OpExecutionContext) -> int:
+    def query(context) -> int:  # type: ignore[no-untyped-def]
         spark = context.resources.spark.spark_session
         found.append(spark.session_id)
         assert [server.sessions for server in servers()] == [1]

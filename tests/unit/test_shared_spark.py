@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import grpc  # type: ignore[import-untyped]
 import pytest
 
 from hudi_assets.components import HudiTableComponent
@@ -93,6 +96,34 @@ def test_a_server_is_found_while_it_lives(folder: ServerFolder) -> None:
     assert folder.serve() is None  # it has one
     serving.release()  # as the system does when it is killed
     assert folder.running() is None
+
+
+def test_who_asks_is_never_taken_for_the_server(folder: ServerFolder) -> None:
+    ended, seen = threading.Event(), []
+
+    def ask() -> None:
+        while not ended.is_set():
+            seen.append(folder.has_server())
+
+    (folder.path / "serving").touch()
+    askers = [threading.Thread(target=ask) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    time.sleep(0.3)
+    ended.set()
+    for asker in askers:
+        asker.join()
+    assert len(seen) > 100
+    assert not any(seen)
+
+
+def test_a_server_starts_while_others_ask_for_it(folder: ServerFolder) -> None:
+    with (folder.path / "serving").open("w") as asked:
+        fcntl.flock(asked, fcntl.LOCK_SH)
+        later = threading.Timer(0.3, asked.close)
+        later.start()
+        assert folder.serve() is not None
+        later.join()
 
 
 def test_what_a_dead_server_said_is_no_word_of_the_next_one(folder: ServerFolder) -> None:
@@ -188,8 +219,6 @@ def test_who_starts_lets_servers_of_other_versions_end_and_old_folders_go(
 
 
 def test_an_error_of_the_server_names_its_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    import grpc  # type: ignore[import-untyped]
-
     class Gone(grpc.RpcError):  # type: ignore[misc]
         def code(self) -> Any:
             return grpc.StatusCode.UNAVAILABLE
@@ -207,10 +236,16 @@ def test_a_server_that_ends_during_a_call_is_named(monkeypatch: pytest.MonkeyPat
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
     monkeypatch.setattr(errors, "_LOG", ["/home/server.log"])
-    found = problem_of(SparkConnectGrpcException("Cannot call methods on a stopped SparkContext. This was made at …"))
+    for said in ("Cannot call methods on a stopped SparkContext. This was made at …", ""):
+        found = problem_of(SparkConnectGrpcException(said))
+        assert found is not None
+        assert found.what == "The Spark Connect server has ended in the midst of this."
+        assert found.where == "its log: /home/server.log"
+    refused = '<_InactiveRpcError with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "connection refused"\n>'
+    found = problem_of(SparkConnectGrpcException(refused, grpc_status_code=grpc.StatusCode.UNAVAILABLE))
     assert found is not None
-    assert found.what == "The Spark Connect server has ended in the midst of this."
-    assert found.where == "its log: /home/server.log"
+    assert found.what == "Spark's Connect server does not answer: connection refused"
+    assert problem_of(SparkConnectGrpcException("a mistake in a query")) is None
 
 
 def test_an_address_is_shown_without_its_token() -> None:

@@ -36,6 +36,7 @@ _AGAIN: Final = "Call again: what is unfinished is undone or finished first."
 _ENDED: Final = "[INVALID_HANDLE."
 # What a Connect server says as it ends.
 _ENDING: Final = ("stopped SparkContext", "SparkContext was shut down")
+_DETAILS: Final = re.compile(r'details = "(.+)"')
 _ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
 _LOG: Final[list[str]] = []  # of the server that this process's sessions are in, where it is this machine's
@@ -97,7 +98,7 @@ def spark_problem(error: BaseException) -> HudiAssetsError | None:
     text = _text(error)
     if _ENDED in text:
         return EnvironmentProblem("The Spark Connect server knows this session no more.", where=_log(), hint=_ANEW)
-    if type(error).__module__.endswith(".connect") and any(words in text for words in _ENDING):
+    if _is_of_connect(error) and (not text or any(words in text for words in _ENDING)):
         return EnvironmentProblem("The Spark Connect server has ended in the midst of this.", where=_log(), hint=_AGAIN)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
 
@@ -112,14 +113,21 @@ def _of_py4j() -> tuple[tuple[type[BaseException], ...], tuple[type[BaseExceptio
 
 
 def _is_no_answer(error: BaseException) -> bool:
-    """True for a call of gRPC's that reached nobody. PySpark passes on some of them as they are."""
-    code = getattr(error, "code", None)
+    """True for a call of gRPC's that reached nobody. PySpark passes on some of them as they are, and wraps others."""
+    code = getattr(error, "getGrpcStatusCode" if _is_of_connect(error) else "code", None)
     return "grpc" in sys.modules and callable(code) and getattr(code(), "name", "") == "UNAVAILABLE"
+
+
+def _is_of_connect(error: BaseException) -> bool:
+    return type(error).__module__ == "pyspark.errors.exceptions.connect"
 
 
 def _said_by(error: BaseException) -> str:
     details = getattr(error, "details", None)
-    return str(details() if callable(details) else error)
+    if callable(details):
+        return str(details())
+    found = _DETAILS.search(str(error))
+    return found[1] if found else str(error).strip() or "it is gone"
 
 
 def java_cause(text: str) -> str | None:

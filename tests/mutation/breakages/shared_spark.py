@@ -33,8 +33,22 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a file without a living server is a server",
         f"{_ROOM}/folder.py",
-        "        return serving.exists() and not _is_free(serving)\n",
-        "        return serving.exists()\n",
+        '        return not _is_free(self.path / "serving")\n',
+        '        return (self.path / "serving").exists()\n',
+        UNIT,
+    ),
+    Breakage(
+        "who asks whether a server lives keeps it from starting",
+        f"{_ROOM}/folder.py",
+        'lock = _lock(self.path / "serving", _ASKED_S)',
+        'lock = _lock(self.path / "serving", 0)',
+        UNIT,
+    ),
+    Breakage(
+        "of two who ask, one takes the other for the server",
+        f"{_ROOM}/folder.py",
+        "fcntl.LOCK_SH | fcntl.LOCK_NB",
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
         UNIT,
     ),
     Breakage(
