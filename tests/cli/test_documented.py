@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -78,6 +78,7 @@ NOT_RUN = {
     "createuser dagster": ("makes a database in PostgreSQL", ""),
     "spark-sql": ("asks what make run made", "tests/catalog/test_views.py"),
     "$SPARK_HOME/sbin/start-connect-server.sh": ("is Spark's own server", "make test-connect"),
+    "hudi-assets spark": ("is about a server of the reader's machine", "tests/connect/test_shared_spark.py"),
     "hudi-assets freshness /tmp/payments": ("asks the table of the quick start", "tests/spark/test_readme.py"),
     "hudi-assets metrics /data/payments /data/orders --slo 6h --listen": (
         "runs until it is stopped",
@@ -290,12 +291,20 @@ def group() -> Any:
     return typer.main.get_command(app)
 
 
+def command_of(words: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that words name, also one of a group of commands, and the words after it."""
+    found, rest = group(), list(words)
+    while rest and rest[0] in getattr(found, "commands", ()):
+        found = found.commands[rest.pop(0)]
+    return found, rest
+
+
 @pytest.mark.parametrize("command", [c for c in ALL if c.arguments and not runs_here(c)], ids=str)
 def test_what_is_not_run_is_understood(command: Command) -> None:
     """A wrong option and a wrong value raise here."""
     assert command.arguments is not None
-    name, *rest = command.arguments
-    assert group().commands[name].make_context(name, rest).params
+    found, rest = command_of(command.arguments)
+    assert found.make_context(found.name, rest).params
 
 
 _IN_TEXT = [
@@ -307,7 +316,7 @@ _IN_TEXT = [
 
 @pytest.mark.parametrize(("page", "said"), _IN_TEXT)
 def test_commands_in_the_text_and_their_options_are_there(page: str, said: str) -> None:
-    command = group().commands[said.split()[0]]
+    command, _ = command_of(said.split())
     known = {option for parameter in command.params for option in parameter.opts}
     assert set(re.findall(r"(?<!\S)--[\w-]+", said)) <= known
 
