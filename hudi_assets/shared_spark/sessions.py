@@ -70,7 +70,7 @@ def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession
         running = _running(folder) or _start(folder, wanted, idle_ms())
         used = folder.enter(session_id)
     try:
-        session = local_connected_session(running.port, running.token, session_id, log=str(folder.log))
+        session = local_connected_session(running.port, running.token, session_id, str(folder.log), folder.has_server)
     except BaseException:
         used.release()
         raise

@@ -20,6 +20,7 @@ import pytest
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
 from hudi_assets.engine.spark import connect, errors
+from hudi_assets.engine.spark.errors import LocalServer
 from hudi_assets.resources import SparkResource
 from hudi_assets.shared_spark import sessions, wanted
 from hudi_assets.shared_spark.folder import Running, ServerFolder
@@ -226,26 +227,28 @@ def test_an_error_of_the_server_names_its_log(monkeypatch: pytest.MonkeyPatch) -
         def details(self) -> str:
             return "connection refused"
 
-    monkeypatch.setattr(errors, "_LOG", [])
+    monkeypatch.setattr(errors, "_SERVERS", [])
     assert "log" not in str(problem_of(Gone()))
-    errors.name_log("/home/server.log")
+    errors.name_server(LocalServer("/home/server.log", lambda: True))
     assert "does not answer: connection refused [its log: /home/server.log]" in str(problem_of(Gone()))
 
 
 def test_a_server_that_ends_during_a_call_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-    monkeypatch.setattr(errors, "_LOG", ["/home/server.log"])
-    for said in ("Cannot call methods on a stopped SparkContext. This was made at …", ""):
+    alive = [True]
+    monkeypatch.setattr(errors, "_SERVERS", [LocalServer("/home/server.log", lambda: alive[0])])
+    assert problem_of(SparkConnectGrpcException("a mistake in a query")) is None
+    for said in ("Cannot call methods on a stopped SparkContext. This was made at …", "Stream removed"):
         found = problem_of(SparkConnectGrpcException(said))
         assert found is not None
         assert found.what == "The Spark Connect server has ended in the midst of this."
         assert found.where == "its log: /home/server.log"
+        alive = [False]
     refused = '<_InactiveRpcError with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "connection refused"\n>'
     found = problem_of(SparkConnectGrpcException(refused, grpc_status_code=grpc.StatusCode.UNAVAILABLE))
     assert found is not None
     assert found.what == "Spark's Connect server does not answer: connection refused"
-    assert problem_of(SparkConnectGrpcException("a mistake in a query")) is None
 
 
 def test_an_address_is_shown_without_its_token() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from hudi_assets.engine.errors import EnvironmentProblem
-from hudi_assets.engine.spark.errors import name_log, spark_problem
+from hudi_assets.engine.spark.errors import LocalServer, name_server, spark_problem
 from hudi_assets.engine.spark.java_runtime import check_pyspark
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def connected_session(url: str) -> SparkSession:
     return session
 
 
-def local_connected_session(port: int, token: str, session_id: str, log: str) -> SparkSession:
+def local_connected_session(
+    port: int, token: str, session_id: str, log: str, is_alive: Callable[[], bool]
+) -> SparkSession:
     """A session of a server of this machine (`connect_server`) with the same package, Python and PySpark.
 
     Its settings are the server's. A server that is gone is an error within seconds: PySpark tries for ten minutes.
@@ -65,6 +67,7 @@ def local_connected_session(port: int, token: str, session_id: str, log: str) ->
         token: What the server knows its clients by.
         session_id: A UUID that nobody has had.
         log: The server's log, which errors name.
+        is_alive: Whether the server is still there: asked when a call has failed.
 
     Raises:
         EnvironmentProblem: A package is missing here, or the server does not answer.
@@ -75,7 +78,7 @@ def local_connected_session(port: int, token: str, session_id: str, log: str) ->
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, initial_backoff=50, max_backoff=1000)])
     _CHECKED.add(session)  # the same package, and the same Python
-    name_log(log)
+    name_server(LocalServer(log, is_alive))
     found: SparkSession = session
     return found
 

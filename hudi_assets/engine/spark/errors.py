@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from hudi_assets.engine import errors
@@ -39,16 +41,24 @@ _ENDING: Final = ("stopped SparkContext", "SparkContext was shut down")
 _DETAILS: Final = re.compile(r'details = "(.+)"')
 _ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
-_LOG: Final[list[str]] = []  # of the server that this process's sessions are in, where it is this machine's
+_SERVERS: Final[list[LocalServer]] = []  # the one that this process's sessions are in, where it is this machine's
 
 
-def name_log(path: str) -> None:
-    """From now on errors of the Connect server name its log."""
-    _LOG[:] = [path]
+@dataclass(frozen=True)
+class LocalServer:
+    """A Connect server of this machine, as errors tell of it. `is_alive`: whether it is still there."""
+
+    log: str
+    is_alive: Callable[[], bool]
+
+
+def name_server(server: LocalServer) -> None:
+    """From now on errors tell of this server."""
+    _SERVERS[:] = [server]
 
 
 def _log() -> str | None:
-    return f"its log: {_LOG[0]}" if _LOG else None
+    return f"its log: {_SERVERS[0].log}" if _SERVERS else None
 
 
 def problem_of(error: BaseException) -> HudiAssetsError | None:
@@ -98,7 +108,7 @@ def spark_problem(error: BaseException) -> HudiAssetsError | None:
     text = _text(error)
     if _ENDED in text:
         return EnvironmentProblem("The Spark Connect server knows this session no more.", where=_log(), hint=_ANEW)
-    if _is_of_connect(error) and (not text or any(words in text for words in _ENDING)):
+    if _is_of_connect(error) and (any(words in text for words in _ENDING) or _has_ended()):
         return EnvironmentProblem("The Spark Connect server has ended in the midst of this.", where=_log(), hint=_AGAIN)
     return _of_ours(text) or _of_files(text) or _of_workers(text) or _of_java(text)
 
@@ -120,6 +130,10 @@ def _is_no_answer(error: BaseException) -> bool:
 
 def _is_of_connect(error: BaseException) -> bool:
     return type(error).__module__ == "pyspark.errors.exceptions.connect"
+
+
+def _has_ended() -> bool:
+    return bool(_SERVERS) and not _SERVERS[0].is_alive()
 
 
 def _said_by(error: BaseException) -> str:
