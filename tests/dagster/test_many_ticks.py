@@ -1,7 +1,7 @@
 """Very many ticks on a real code server, as the daemon makes them but without a pause: memory has to stand still.
 
-`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3). `MANY_POSTGRES`: the
-URL of a database of PostgreSQL for the instance (SQLite in a folder).
+`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3). `MANY_POSTGRES`: `here`
+starts a PostgreSQL for the instance, a URL names a database of one (SQLite in a folder).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dagster._grpc.server import GrpcServerProcess
 
 from hudi_assets.engine import HudiTable
 from tests.dagster.test_many_tables import SCHEMA, made
+from tests.postgresql import at_url
 from tests.tables.local_session import LocalSession, install
 
 TICKS = int(os.environ.get("MANY_TICKS", "60"))
@@ -94,9 +95,9 @@ def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]
     target = LoadableTargetOrigin(
         executable_path=sys.executable, module_name="tests.dagster.served_many", working_directory=str(ROOT)
     )
-    url = os.environ.get("MANY_POSTGRES")
-    storage: Any = {"storage": {"postgres": {"postgres_url": url}}} if url else None
     with ExitStack() as stack:
+        url = stack.enter_context(at_url(os.environ.get("MANY_POSTGRES")))
+        storage: Any = {"storage": {"postgres": {"postgres_url": url}}} if url else None
         instance = stack.enter_context(DagsterInstance.local_temp(str(tmp_path / "dagster"), overrides=storage))
         server = stack.enter_context(
             GrpcServerProcess(instance.get_ref(), loadable_target_origin=target, startup_timeout=240, wait_on_exit=True)
