@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,9 @@ from filelock import FileLock
 
 from hudi_assets.processes import is_alive
 
-_START_TIMEOUT = 90.0
+_PHASE_SECONDS = 90.0  # for a Java to do its part of a start
+_FIRST_PHASES = 3  # the first start makes Hive's tables, widens a column, and then launches the server
+_STOP_SECONDS = 20.0  # for a process that was asked to end
 _GRACE = 20.0  # seconds without a user before the server leaves
 _POLL = 2.0
 
@@ -104,6 +107,11 @@ class Metastore:
         return self.directory / "metastore_db"
 
     @property
+    def draft(self) -> Path:
+        """The database while its tables are made. One that is left over is of a start that was broken off."""
+        return self.directory / "metastore_db.draft"
+
+    @property
     def exists(self) -> bool:
         """True once it was started for the first time."""
         return self.database.exists()
@@ -170,19 +178,18 @@ class Metastore:
         while self.is_running() and time.monotonic() < deadline:
             time.sleep(0.2)
 
-    def write_conf(self) -> None:
+    def write_conf(self, database: Path) -> None:
         """The server's own settings; the port is chosen when it starts."""
         conf = self.directory / "conf"
         conf.mkdir(parents=True, exist_ok=True)
         self.warehouse.mkdir(parents=True, exist_ok=True)
-        (conf / "hive-site.xml").write_text(
-            _HIVE_SITE.format(database=self.database, warehouse=self.warehouse), "utf-8"
-        )
+        (conf / "hive-site.xml").write_text(_HIVE_SITE.format(database=database, warehouse=self.warehouse), "utf-8")
 
     def _start(self) -> None:
-        self.write_conf()
+        self.directory.mkdir(parents=True, exist_ok=True)
         port = _free_port(self.port_file)
         self.port_file.write_text(str(port))
+        seconds = _start_seconds(first=not self.exists)
         with self.log_file.open("wb") as log:
             server = subprocess.Popen(
                 [sys.executable, __file__, "serve", "--home", str(self.home)],
@@ -192,11 +199,19 @@ class Metastore:
                 start_new_session=True,  # Ctrl-C in the terminal ends its user, not the server
                 cwd=self.directory,
             )
-        deadline = time.monotonic() + _START_TIMEOUT
+        try:
+            self._await(server, time.monotonic() + seconds, seconds)
+        except BaseException:
+            _end_session(server)
+            raise
+
+    def _await(self, server: subprocess.Popen[bytes], deadline: float, seconds: float) -> None:
         while not self.is_running():
-            if server.poll() is not None or time.monotonic() > deadline:
+            ended, late = server.poll() is not None, time.monotonic() > deadline
+            if ended or late:
                 tail = self.log_file.read_text("utf-8", "replace")[-2000:]
-                raise MetastoreError(f"The Hive metastore did not start; see {self.log_file}:\n{tail}")
+                why = "" if ended else f" within {seconds:.0f} s, and was ended"
+                raise MetastoreError(f"The Hive metastore did not start{why}; see {self.log_file}:\n{tail}")
             time.sleep(0.1)
 
     def _write_spark_conf(self) -> None:
@@ -215,11 +230,12 @@ class Metastore:
 
 def serve(store: Metastore) -> int:
     """Run the server until it has had no user for `_GRACE` seconds, or `stop` was called. Exit code of the process."""
-    if not store.database.exists():
-        _create_schema(store)
-    server = _launch(store, int(store.port_file.read_text()))
-    # SystemExit from a signal passes through `finally`, so the Java process never outlives this one.
+    # SystemExit from a signal passes through `finally`, so no Java process outlives this one.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if not store.exists:
+        _create_schema(store)
+    store.write_conf(store.database)
+    server = _launch(store, int(store.port_file.read_text()))
     last_used = time.monotonic()
     try:
         while server.poll() is None:
@@ -238,10 +254,15 @@ def serve(store: Metastore) -> int:
 
 
 def _create_schema(store: Metastore) -> None:
-    """Let Hive create its tables, then widen the one column that is too short for us."""
+    """Let Hive create its tables, then widen the one column that is too short for us.
+
+    In a draft: a start that is broken off leaves no database that lacks something.
+    """
+    shutil.rmtree(store.draft, ignore_errors=True)
+    store.write_conf(store.draft)
     port = _free_port(None)
     server = _launch(store, port)
-    deadline = time.monotonic() + _START_TIMEOUT
+    deadline = time.monotonic() + _PHASE_SECONDS
     try:
         while not _answers(port):
             if server.poll() is not None or time.monotonic() > deadline:
@@ -253,17 +274,18 @@ def _create_schema(store: Metastore) -> None:
     script.write_text(_LONG_VIEW_TEXTS, "utf-8")
     # Spark 4 has Derby's own tool for it, Spark 3.5 has not; both have Hive's.
     beeline = ["org.apache.hive.beeline.BeeLine", "--silent=true", "-d", "org.apache.derby.jdbc.EmbeddedDriver"]
-    where = ["-u", f"jdbc:derby:{store.database}", "-n", "APP", "-p", "mine", "-f", str(script)]
+    where = ["-u", f"jdbc:derby:{store.draft}", "-n", "APP", "-p", "mine", "-f", str(script)]
     done = subprocess.run(
         [_java(), "-cp", _jars(), *beeline, *where],
         cwd=store.directory,
         capture_output=True,
         text=True,
         check=False,
-        timeout=_START_TIMEOUT,
+        timeout=_PHASE_SECONDS,
     )
     if done.returncode:
         raise MetastoreError(f"the metastore's schema could not be widened: {done.stderr[-500:]}")
+    store.draft.rename(store.database)
 
 
 def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:
@@ -284,12 +306,25 @@ def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:
     )
 
 
+def _start_seconds(*, first: bool) -> float:
+    """How long the server may take until it answers. The first time it ends a Java before it launches the next."""
+    return _FIRST_PHASES * _PHASE_SECONDS + _STOP_SECONDS if first else _PHASE_SECONDS
+
+
 def _terminate(server: subprocess.Popen[bytes]) -> None:
     server.terminate()
     try:
-        server.wait(timeout=20)
+        server.wait(timeout=_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         server.kill()
+
+
+def _end_session(server: subprocess.Popen[bytes]) -> None:
+    """The server's process, which leads a session of its own, and the Java processes that it started."""
+    _terminate(server)
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
 
 
 def _jars() -> str:

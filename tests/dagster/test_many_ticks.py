@@ -1,7 +1,7 @@
 """Very many ticks on a real code server, as the daemon makes them but without a pause: memory has to stand still.
 
-`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3). `MANY_POSTGRES`: `here`
-starts a PostgreSQL for the instance, a URL names a database of one (SQLite in a folder).
+`MANY_TICKS`: how many (60; `make test-ticks` makes 3,600). `MANY_TABLES`: of how many tables (3). `MANY_POSTGRES`:
+`here` starts a PostgreSQL for the instance, a URL names a database of one (SQLite in a folder).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PUBLISHING = ("tests/unit/test_publishing.py",)
 PARTITION_TABLE = ("tests/catalog/test_partition_table.py",)
 NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
+METASTORE = ("tests/unit/test_metastore_start.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -380,5 +381,26 @@ BREAKAGES: tuple[Breakage, ...] = (
         "            beside.append(partitions)\n",
         "            pass\n",
         PARTITION_TABLE,
+    ),
+    Breakage(
+        "the first start of the metastore has the time of one Java",
+        "hudi_assets/catalog/metastore.py",
+        "return _FIRST_PHASES * _PHASE_SECONDS + _STOP_SECONDS if first else _PHASE_SECONDS",
+        "return _PHASE_SECONDS",
+        METASTORE,
+    ),
+    Breakage(
+        "a metastore that does not start in time stays at work",
+        "hudi_assets/catalog/metastore.py",
+        "            _end_session(server)\n            raise\n",
+        "            raise\n",
+        METASTORE,
+    ),
+    Breakage(
+        "what a start that was broken off left is taken for a database",
+        "hudi_assets/catalog/metastore.py",
+        'return self.directory / "metastore_db.draft"',
+        "return self.database",
+        METASTORE,
     ),
 )
