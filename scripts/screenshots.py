@@ -103,12 +103,12 @@ def asset_graph(camera: Camera, out: Path) -> Path:
 
 def sensor_ticks(camera: Camera, out: Path) -> Path:
     """The sensor's ticks: those that requested a run, and those that did not."""
-    page = f"/locations/{_REPOSITORY}/sensors/event_time_trigger"
-    camera.open(page, "event_time_trigger", "run requested")
+    page = f"/locations/{_REPOSITORY}/sensors/flights_event_time_trigger"
+    camera.open(page, "flights_event_time_trigger", "run requested")
     deadline = time.monotonic() + _WAIT
     while camera.find("The sensor daemon is not running") and time.monotonic() < deadline:
         time.sleep(2)  # its first heartbeat is on the way
-        camera.open(page, "event_time_trigger", "run requested")
+        camera.open(page, "flights_event_time_trigger", "run requested")
     camera.click("1hr")
     return camera.take(out / "sensor-ticks.png")
 

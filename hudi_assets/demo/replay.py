@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dagster import EventLogEntry
     from pyspark.sql import SparkSession
 
-SENSOR = "event_time_trigger"
+SENSOR = "flights_event_time_trigger"
 MOR_TABLE, RO_SNAPSHOT, FRESHNESS, PLAN, HOUSEKEEPING = (
     AssetKey(["flights", name]) for name in ("mor_table", "ro_snapshot", "freshness", "compaction_plan", "housekeeping")
 )

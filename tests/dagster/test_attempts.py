@@ -68,6 +68,14 @@ def asked(sensor: Sensor) -> Any:
     return next(iter(sensor.last.run_requests), None)
 
 
+def held_back(sensor: Sensor) -> str:
+    """What `freshness_within_slo` says of runs, as the event log has it."""
+    evaluation = sensor.evaluation("freshness_within_slo")
+    assert evaluation is not None
+    said = evaluation.metadata.get("runs")
+    return "" if said is None else str(said.value)
+
+
 def test_commits_meanwhile_do_not_make_failures_forgotten(sensor: Sensor, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = []
     for window in range(6):
@@ -79,6 +87,7 @@ def test_commits_meanwhile_do_not_make_failures_forgotten(sensor: Sensor, monkey
     assert len(keys) == len(set(keys)) == QUICK_ATTEMPTS
     assert "3 runs in a row came to nothing, the next one is asked for at" in sensor.skip
     assert "3 runs in a row" in sensor.observed["runs"]
+    assert "3 runs in a row came to nothing" in held_back(sensor)
     later = looks.wall_ms() + HOUR_MS + _MINUTE
     with monkeypatch.context() as patch:
         patch.setattr("hudi_assets.dagster.sensors.wall_ms", lambda: later)
@@ -87,6 +96,18 @@ def test_commits_meanwhile_do_not_make_failures_forgotten(sensor: Sensor, monkey
     sensor.ended(again, well=True)  # and left the table as it was
     sensor.platform.ingest(6)
     assert asked(sensor) is not None
+    assert held_back(sensor) == ""
+
+
+def test_a_check_that_passes_says_that_runs_are_held_back(sensor: Sensor) -> None:
+    sensor.platform.attributes = {"freshness_slo": "1000d"}
+    sensor.platform.ingest(0, 1)
+    for _ in range(QUICK_ATTEMPTS):
+        sensor.ended(asked(sensor), well=False)
+    for _ in range(2):
+        assert asked(sensor) is None
+        assert sensor.check("freshness_within_slo")
+        assert "3 runs in a row came to nothing" in held_back(sensor)
 
 
 def test_a_run_by_hand_that_succeeds_ends_the_rest(sensor: Sensor) -> None:

@@ -34,7 +34,7 @@ def test_the_code_location_loads() -> None:
         "no_late_records",
         "freshness_within_slo",
     }
-    assert defs.resolve_sensor_def("event_time_trigger").minimum_interval_seconds == 40
+    assert defs.resolve_sensor_def("flights_event_time_trigger").minimum_interval_seconds == 40
 
 
 def test_only_checks_of_the_read_optimized_view_block() -> None:
