@@ -10,6 +10,7 @@
 # make test-hdfs    tables in HDFS, on a real one of Hadoop's mini-cluster; fetches 56 MB once
 # make test-emulators    tables in Azure and Google Cloud Storage, looked at, on Azurite and fake-gcs-server
 # make test-stores-spark, test-stores-hudi    tables in buckets through Spark, and beside Apache Hudi; fetch 690 and 281 MB once
+# make test-postgres    Dagster's instance on PostgreSQL: a real daemon and code server, ticks, a run
 # make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further, bench-store    its result into docs/reference/benchmarks.md; growth, planning of many files, looking; in a bucket
@@ -50,7 +51,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-connect test-live test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-connect test-live test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -171,6 +172,11 @@ test-connect: setup
 # As many ticks as an hour has seconds, on a real code server: memory has to stand still.
 test-ticks: setup
 	@MANY_TICKS=$(TICKS) $(ENV) python -m pytest -s tests/dagster/test_many_ticks.py $(ARGS)
+
+# A real daemon and code server on a PostgreSQL that is started for it, and very many ticks there.
+test-postgres: setup
+	@$(ENV) python -m pytest -m "" tests/dagster/test_postgres.py $(ARGS)
+	@MANY_POSTGRES=here $(ENV) python -m pytest -s tests/dagster/test_many_ticks.py $(ARGS)
 
 # A streaming writer of Apache Hudi beside our sensor, for MINUTES.
 test-live: setup

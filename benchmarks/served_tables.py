@@ -3,11 +3,11 @@
     scripts/with-env python benchmarks/served_tables.py --tables 1000 --minutes 10
 
 Makes one table, copies it, and starts the three processes of a deployment on an instance in a folder (SQLite), or on
-the PostgreSQL that `--postgres URL` names, with the settings of docs/how-to/deploy.md. Says for each minute CPU seconds
-and resident memory of each process, and of all processes of PostgreSQL and PgBouncer on this machine (proportional
-memory), how long the web server took to answer, and the load. Says of each tick how long it took, and how long it was
-from the last one's beginning to its own, and from end to end. Nothing is due; with `--writers N`, so many tables get a
-commit in each minute.
+the PostgreSQL that `--postgres URL` names (`--postgres here` starts one), with the settings of docs/how-to/deploy.md.
+Says for each minute CPU seconds and resident memory of each process, and of all processes of PostgreSQL and PgBouncer
+on this machine (proportional memory), how long the web server took to answer, and the load. Says of each tick how long
+it took, and how long it was from the last one's beginning to its own, and from end to end. Nothing is due; with
+`--writers N`, so many tables get a commit in each minute.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.many_tables import make_tables, show
 from tests.ports import free_port
+from tests.postgresql import at_url
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SENSOR = "many_event_time_trigger"
@@ -146,7 +147,8 @@ def main() -> None:
     try:
         (folder / "warehouse").mkdir()
         make_tables(folder / "warehouse", given.tables, 3)
-        measure(folder, given.tables, given.minutes, given.writers, given.postgres)
+        with at_url(given.postgres) as url:
+            measure(folder, given.tables, given.minutes, given.writers, url)
     finally:
         shutil.rmtree(folder)
 

@@ -11,9 +11,10 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dagster import AssetsDefinition, Component, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
+from dagster import AssetsDefinition, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from hudi_assets.components.refused import Block, are_shown, refused_block
 from hudi_assets.components.scaffolding import TableScaffolder
 from hudi_assets.dagster.assets import (
     BatchSource,
@@ -143,7 +144,7 @@ class TableParts:
 
 
 @scaffold_with(TableScaffolder)
-class HudiTableComponent(Component, Model, Resolvable):
+class HudiTableComponent(Block, Model, Resolvable):
     """A Hudi merge-on-read table that is compacted on event time and says how fresh its RO view is."""
 
     name: str
@@ -265,7 +266,12 @@ class HudiTableComponent(Component, Model, Resolvable):
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
-        parts = self.parts(context)
+        try:
+            parts = self.parts(context)
+        except Exception as problem:
+            if not are_shown():
+                raise
+            return refused_block(self.name, problem, context.path).definitions()
         job = compaction_job(parts.table)
         trigger = event_time_trigger(parts.table, job)
         return Definitions.merge(parts.definitions, Definitions(jobs=[job], sensors=[trigger]))

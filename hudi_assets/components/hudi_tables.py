@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dagster import Component, ComponentLoadContext, Definitions, Model, Resolvable
+from dagster import ComponentLoadContext, Definitions, Model, Resolvable
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_interval, interval_of
-from hudi_assets.components.refused import Refused, are_shown, shown
+from hudi_assets.components.refused import Block, Refused, are_shown, in_words, shown
 from hudi_assets.dagster.aside import sensor_deadline
 from hudi_assets.dagster.round import Limits, Watched, tables_job, tables_trigger
 from hudi_assets.engine import parse_latency
@@ -45,7 +45,7 @@ class RoundModel(Model, Resolvable):
         return seconds
 
 
-class HudiTablesComponent(Component, Model, Resolvable):
+class HudiTablesComponent(Block, Model, Resolvable):
     """Many Hudi tables: each has the fields of `HudiTableComponent`, of which `defaults` has those that they share."""
 
     name: str = "tables"
@@ -71,8 +71,7 @@ class HudiTablesComponent(Component, Model, Resolvable):
         try:
             made = HudiTableComponent(**merged(merged(of_all, self.defaults), table))
         except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}".strip() for one in error.errors())
-            raise ValueError(f"tables: {name}: {problems}") from error
+            raise ValueError(f"tables: {name}: {in_words(error)}") from error
         if made.name in names:
             raise ValueError(f"tables: {made.name} comes twice; give each table a name of its own")
         names.add(made.name)

@@ -1,16 +1,18 @@
 """A table whose block is wrong, where the others of its code location are to go on without it.
 
-Dagster loads a code location as a whole: one wrong block takes all tables away. A service may ask for another answer by
-`HUDI_ASSETS_REFUSED_TABLES=show`. Then such a table is one asset with one check, which fails with what is wrong.
-Without the variable, as in `dg check defs`, the load fails as ever.
+Dagster loads a code location as a whole: one wrong block takes all tables away. So such a table is one asset with one
+check, which fails with what is wrong. Where definitions are validated, as by `dg check defs`, the load fails instead.
+`HUDI_ASSETS_REFUSED_TABLES` says `show` or `fail`, whatever is at work.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from dagster import (
     AssetCheckEvaluation,
@@ -19,6 +21,8 @@ from dagster import (
     AssetChecksDefinition,
     AssetKey,
     AssetSpec,
+    Component,
+    ComponentLoadContext,
     DefaultSensorStatus,
     Definitions,
     SensorDefinition,
@@ -27,9 +31,12 @@ from dagster import (
     asset_check,
     sensor,
 )
+from pydantic import BaseModel, ValidationError, create_model, model_validator
 
 VARIABLE: Final = "HUDI_ASSETS_REFUSED_TABLES"
 CHECK: Final = "block_is_right"
+# Dagster's: set by `dg check defs` and `dagster definitions validate`.
+_VALIDATES: Final = "DAGSTER_IS_DEFS_VALIDATION_CLI"
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,81 @@ class Refused:
 
 def are_shown() -> bool:
     """Whether wrong tables are shown, instead of failing the load."""
-    said = os.environ.get(VARIABLE, "fail")
+    default = "fail" if os.environ.get(_VALIDATES) == "1" else "show"
+    said = os.environ.get(VARIABLE, default)
     if said not in ("fail", "show"):
-        raise ValueError(f"{VARIABLE} is {said!r}: say show, or fail (as where it is not set)")
+        raise ValueError(f"{VARIABLE} is {said!r}: say show, or fail")
     return said == "show"
+
+
+def in_words(error: ValidationError) -> str:
+    """Each field and what is wrong with it, in one line."""
+    return "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}".strip() for one in error.errors())
+
+
+def refused_block(name: object, problem: Exception, path: Path) -> RefusedComponent:
+    """Stands for a block that is wrong as a whole. One without a usable name is called as its folder is."""
+    why = in_words(problem) if isinstance(problem, ValidationError) else str(problem)
+    usable = isinstance(name, str) and name.isidentifier()
+    called = str(name) if usable else re.sub(r"\W", "_", f"block_{path.stem}")
+    return RefusedComponent(Refused(called, why if str(path) in why else f"{path}: {why}"))
+
+
+@dataclass(frozen=True)
+class RefusedComponent(Component):
+    """Stands where a block is wrong."""
+
+    refused: Refused
+
+    def definitions(self) -> Definitions:
+        return shown(self.refused.name, [self.refused])
+
+    def build_defs(self, context: ComponentLoadContext) -> Definitions:
+        return self.definitions()
+
+
+@dataclass(frozen=True)
+class WrongAttributes:
+    """What Dagster hands on where the attributes in the YAML are not those of the component."""
+
+    name: object
+    problem: ValidationError
+
+
+class Block(Component):
+    """A component of ours: where wrong tables are shown, a block of it that is wrong takes no other away."""
+
+    @classmethod
+    def get_model_cls(cls) -> type[BaseModel] | None:
+        """The model of the attributes, which is told of what is wrong with them by `WrongAttributes`. Its schema is
+        the same, for `dg check yaml`."""
+        model = super().get_model_cls()
+        return None if model is None else _tolerant(model)
+
+    @classmethod
+    def load(cls, attributes: Any, context: ComponentLoadContext) -> Any:
+        if isinstance(attributes, WrongAttributes):
+            return refused_block(attributes.name, attributes.problem, context.path)
+        try:
+            return super().load(attributes, context)
+        except Exception as problem:
+            if not are_shown():
+                raise
+            return refused_block(getattr(attributes, "name", None), problem, context.path)
+
+
+def _tolerant(model: type[BaseModel]) -> type[BaseModel]:
+    def validate(data: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as problem:
+            if not are_shown():
+                raise
+            return WrongAttributes(data.get("name") if isinstance(data, Mapping) else None, problem)
+
+    wrap: Any = model_validator(mode="wrap")
+    validators: Any = {"tolerates": wrap(validate)}
+    return create_model(model.__name__, __base__=model, __validators__=validators)
 
 
 def shown(block: str, refused: Sequence[Refused]) -> Definitions:

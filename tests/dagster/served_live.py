@@ -1,11 +1,13 @@
 """What a code server of Dagster serves to a real daemon in test_daemon.py: live tables that others write.
 
 `events`: nothing is due; its sensor ticks every second. `still`: its sensor is off, so nobody publishes its freshness.
-`DAEMON_TABLES`: how many more there are like `events` (0).
+`DAEMON_TABLES`: how many more there are like `events` (0). `DAEMON_DUE`: the name of one
+that is to be compacted at once.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from dagster import Definitions, in_process_executor
@@ -26,9 +28,11 @@ _TICKING: dict[str, Any] = {
     "freshness_slo": "1h",
     "sensor": {"minimum_interval_seconds": 1},
 }
+_DUE = [name for name in [os.environ.get("DAEMON_DUE")] if name]
 _alerts = documented()
 defs = Definitions.merge(
     *[block(name, **_TICKING) for name in ("events", *MORE)],
     block("still", compact_every="10s", freshness_slo="61s", sensor={"minimum_interval_seconds": 1, "running": False}),
+    *[block(name, **_TICKING | {"compact_every": "10s"}) for name in _DUE],
     Definitions(sensors=[_alerts["check_alerts"], _alerts["run_alerts"]], executor=in_process_executor),
 )

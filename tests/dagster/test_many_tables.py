@@ -18,6 +18,7 @@ from dagster import AssetCheckEvaluation, AssetKey, DagsterInstance, SensorResul
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
 from hudi_assets.components.hudi_table import interval_of
 from hudi_assets.components.hudi_tables import RoundModel, merged
+from hudi_assets.components.refused import VARIABLE
 from hudi_assets.dagster import round as rounds
 from hudi_assets.dagster.assets import TableAssets
 from hudi_assets.dagster.looks import is_due
@@ -222,7 +223,8 @@ def test_one_table_can_have_group_owners_and_tags(home: Path) -> None:
     assert {spec.group_name for spec in specs} == {"shop"}
 
 
-def test_wrong_tables_are_named(home: Path) -> None:
+def test_wrong_tables_are_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "fail")
     wrong = block(home)
     wrong["tables"][2]["data_latency"] = "soon"
     with pytest.raises(ValueError, match=r"tables: t2: data_latency .*soon"):

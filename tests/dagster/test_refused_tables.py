@@ -1,8 +1,11 @@
-"""A wrong table in a block of many: the others go on where a service asks for it. Elsewhere the load fails."""
+"""A wrong block, or a wrong table in a block of many: the others go on. Where definitions are validated, none does."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from hudi_assets.components.refused import VARIABLE
 from tests.dagster.test_many_ticks import serving
 from tests.defs_project import DefsProject
 
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = """type: hudi_assets.components.HudiTablesComponent
 
 attributes:
@@ -37,7 +41,6 @@ def project(folder: Path, text: str = BLOCK) -> DefsProject:
 
 def test_the_others_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real code server."""
-    monkeypatch.setenv(VARIABLE, "show")
     monkeypatch.setenv("MANY_WRONG", '{"t1": {"compact_every": "soon"}}')
     with serving(tmp_path, monkeypatch) as served:
         assert "2 of 2 tables were looked at." in served.tick().skip_message
@@ -59,8 +62,7 @@ def test_the_others_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert not told()  # once
 
 
-def test_each_wrong_table_is_shown_with_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "show")
+def test_each_wrong_table_is_shown_with_what_is_wrong(tmp_path: Path) -> None:
     definitions = project(tmp_path).load()
     keys = {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
     assert {"orders/ro_snapshot", "bills/ro_snapshot"} <= keys
@@ -81,19 +83,80 @@ def test_each_wrong_table_is_shown_with_what_is_wrong(tmp_path: Path, monkeypatc
         assert words in told[name]
 
 
-@pytest.mark.parametrize("said", [None, "fail"])
-def test_elsewhere_a_wrong_table_fails_the_load(
-    said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+RIGHT = """type: hudi_assets.components.HudiTableComponent
+
+attributes: {name: orders, path: /data/orders, external: true}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "words"),
+    [
+        ("{name: payments, path: /p, external: true, compact_every: soon}", "payments", "compact_every .*soon"),
+        ("{name: payments, path: /p, external: true, compact_evry: 1h}", "payments", "compact_evry"),
+        ("{name: payments, path: /p, external: true, owners: 1}", "payments", "owners"),
+        ("{name: payments, path: /p, source: {type: not.there}}", "payments", "source.type: no class"),
+        ("{name: no-name, path: /p, external: true}", "block_wrong", "no-name"),
+        ("{path: /p, external: true}", "block_wrong", "name"),
+        ("{}", "block_wrong", "name"),
+    ],
+)
+def test_a_wrong_block_of_one_table_is_shown(wrong: str, name: str, words: str, tmp_path: Path) -> None:
+    made = project(tmp_path, RIGHT)
+    (made.defs / "wrong").mkdir()
+    (made.defs / "wrong/defs.yaml").write_text(RIGHT.split("\nattributes")[0] + f"\nattributes: {wrong}\n")
+    definitions = made.load()
+    assert "orders/ro_snapshot" in {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
+    with DagsterInstance.ephemeral() as instance:
+        context = build_sensor_context(instance=instance)
+        (failed,) = definitions.resolve_sensor_def(f"{name}_refused").evaluate_tick(context).asset_events
+    assert isinstance(failed, AssetCheckEvaluation)
+    assert (failed.asset_key, failed.passed) == (AssetKey([name, "freshness"]), False)
+    assert re.search(words, str(failed.description))
+    assert str(made.defs / "wrong") in str(failed.description)
+
+
+def test_the_fields_of_a_block_of_many_are_refused_alike(tmp_path: Path) -> None:
+    made = project(tmp_path, RIGHT)
+    (made.defs / "wrong").mkdir()
+    text = "attributes: {name: many, tables: [], sensor: {look_every: x}}"
+    (made.defs / "wrong/defs.yaml").write_text(f"type: hudi_assets.components.HudiTablesComponent\n{text}\n")
+    definitions = made.load()
+    assert sorted(sensor.name for sensor in definitions.sensors or []) == ["many_refused", "orders_event_time_trigger"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [BLOCK, RIGHT.replace("external: true", "compact_every: soon, external: true")])
+def test_dg_check_fails(text: str, tmp_path: Path) -> None:
+    """It says so to Dagster's code by a variable, which the load goes by."""
+    made = project(tmp_path, text)
+    loads = "from dagster import load_from_defs_folder\nfrom pathlib import Path\n"
+    loads += "defs = load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
+    (made.root / made.name / "definitions.py").write_text(loads)
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("dg")), "check", "defs", "--use-active-venv", "--no-check-yaml"],
+        cwd=made.root,
+        env={**os.environ, "PYTHONPATH": f"{made.root}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "soon" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("variable", [VARIABLE, "DAGSTER_IS_DEFS_VALIDATION_CLI"])
+def test_a_wrong_table_fails_the_load_where_that_is_asked_for(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if said is not None:
-        monkeypatch.setenv(VARIABLE, said)
+    monkeypatch.setenv(variable, "fail" if variable == VARIABLE else "1")
     with pytest.raises(Exception, match="shop") as error:
         project(tmp_path).load()
     assert re.search(r"payments: compact_every .*soon", str(error.value.__cause__))
 
 
-def test_tables_that_are_all_wrong_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "show")
+def test_tables_that_are_all_wrong_are_shown(tmp_path: Path) -> None:
     text = BLOCK.replace("/data/orders}", "/data/orders, owners: 1}").replace("/data/bills", "/data/bills, x: 1")
     text = text.replace("    - {name: orders, path: /data/others}\n", "")
     definitions = project(tmp_path, text).load()
