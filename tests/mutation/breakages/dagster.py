@@ -663,4 +663,25 @@ BREAKAGES: tuple[Breakage, ...] = (
         "found = results(table, hudi, seen, {}, refused)",
         ATTEMPTED,
     ),
+    Breakage(
+        "dg check defs passes with a wrong block",
+        "hudi_assets/components/refused.py",
+        '"fail" if os.environ.get(_VALIDATES) == "1" else "show"',
+        '"show"',
+        REFUSED,
+    ),
+    Breakage(
+        "a wrong field of a block of one table takes all tables away",
+        "hudi_assets/components/refused.py",
+        "return None if model is None else _tolerant(model)",
+        "return model",
+        REFUSED,
+    ),
+    Breakage(
+        "a source that is not there takes all tables away",
+        "hudi_assets/components/hudi_table.py",
+        "            if not are_shown():\n                raise\n",
+        "            raise\n",
+        REFUSED,
+    ),
 )
