@@ -114,6 +114,7 @@ test-wheel: setup
 
 # Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser, a real Prometheus.
 test-thorough: setup
+	@scripts/grafana-types-setup || true
 	@$(ENV) python -m pytest -m "thorough and not interop" $(IN_WORKERS) $(ARGS)
 
 # Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change;
