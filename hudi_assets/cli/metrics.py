@@ -48,6 +48,9 @@ def metrics(
     ] = None,
     interval: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Time between two looks.")] = 60,
     once: Annotated[bool, typer.Option("--once", help="With --textfile: one look, as for cron.")] = False,
+    dagster: Annotated[
+        str | None, typer.Option(metavar="URL", help="Dagster's web server: its runs of the tables are told too.")
+    ] = None,
     settings: SettingsOption = None,
     log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = LogFormat.TEXT,
     rules: Annotated[bool, typer.Option("--rules", help="Print alert rules for Prometheus, and end.")] = False,
@@ -62,19 +65,26 @@ def metrics(
     address = None if listen is None else _address(listen)
     _log_to_stderr(log_format)
     # Imported here: the other commands answer without them.
+    from hudi_assets.monitoring.runs import DagsterRuns
     from hudi_assets.monitoring.samples import registry_of
     from hudi_assets.monitoring.tables import watched_tables
     from hudi_assets.monitoring.watch import Watch
 
     goes_on = not once and (listen is not None or textfile is not None)
-    watch = Watch(watched_tables(paths or (), tables, slo, settings_of(settings)), interval if goes_on else None)
+    if dagster is not None and not dagster.startswith(("http://", "https://")):
+        raise InvalidInput(f"--dagster {dagster} is no address.", hint="Write it as http://127.0.0.1:3000.")
+    watch = Watch(
+        watched_tables(paths or (), tables, slo, settings_of(settings)),
+        interval if goes_on else None,
+        runs=None if dagster is None else DagsterRuns(dagster),
+    )
     registry = registry_of(watch)
     watch.look()
     if goes_on:
         _serve(watch, registry, address, textfile, interval)
         return
     _put_out(registry, textfile)
-    if any(one.problem for one in watch.seen()):
+    if watch.runs_problem or any(one.problem for one in watch.seen()):
         raise typer.Exit(FAILED)
 
 

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from hudi_assets.engine import DayBill, PastCompaction, TableMetrics
+from hudi_assets.monitoring.runs import RunsSeen
 from hudi_assets.monitoring.watch import LastLook, Watch
 
 LABELS = ("table", "path")
@@ -154,13 +155,32 @@ _OF_LOOKS: tuple[tuple[str, str, Callable[[LastLook], float | None]], ...] = (
         lambda s: s.succeeded_at,
     ),
 )
+# Of Dagster's runs of the table, where `--dagster` is given.
+_OF_RUNS: tuple[tuple[str, str, Callable[[RunsSeen], float | None]], ...] = (
+    (
+        "hudi_assets_failed_runs_in_a_row",
+        "Runs of the table that failed or were cancelled since the last that succeeded, counted to 25.",
+        lambda runs: runs.failed_in_a_row,
+    ),
+    (
+        "hudi_assets_last_failed_run_timestamp_seconds",
+        "When the last run of the table ended that failed or was cancelled.",
+        lambda runs: runs.failed_at,
+    ),
+    (
+        "hudi_assets_last_succeeded_run_timestamp_seconds",
+        "When the last run of the table ended that succeeded.",
+        lambda runs: runs.succeeded_at,
+    ),
+)
+_DAGSTER = ("hudi_assets_dagster_up", "1 if Dagster told of the table's runs, 0 if it was asked and did not.")
 _SLO = ("hudi_assets_freshness_slo_seconds", "How far the freshness may be behind the table's clock, as stated.")
 _FAILURES = ("hudi_assets_look_failures", "Looks at the table that failed.")
 
 NAMES = frozenset(
     {gauge.name for gauge in GAUGES}
-    | {name for name, _, _ in (*_OF_DAYS, *_OF_LOOKS)}
-    | {_SLO[0], f"{_FAILURES[0]}_total"}
+    | {name for name, _, _ in (*_OF_DAYS, *_OF_LOOKS, *_OF_RUNS)}
+    | {_SLO[0], _DAGSTER[0], f"{_FAILURES[0]}_total"}
 )
 
 
@@ -178,6 +198,11 @@ class Tables(Collector):
         for one in seen:
             failures.add_metric(_labels(one), one.failures)
         yield failures
+        if self._watch.asks_dagster:
+            runs = [(one, self._watch.runs_of(one)) for one in seen]
+            yield _family(*_DAGSTER, [(one, float(told is not None)) for one, told in runs])
+            for name, words, of_runs in _OF_RUNS:
+                yield _family(name, words, [(one, of_runs(told)) for one, told in runs if told is not None])
         known = [(one, one.metrics) for one in seen if one.metrics is not None]
         yield _family(*_SLO, [(one, _seconds(one.table.slo_ms)) for one, _ in known])
         for gauge in GAUGES:

@@ -11,17 +11,22 @@ from typing import Any
 
 from hudi_assets.engine import InvalidInput, check_own_settings, parse_latency
 
-_KEYS = {"path", "slo", "settings"}
+_KEYS = {"path", "slo", "settings", "dagster"}
+_TEXTS = ("slo", "dagster")
 _HINT = 'Each table is [[table]] with path = "…", and slo = "6h" and settings = { "hudi_assets.…" = "…" } if need be.'
 
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """A table to look at. `slo_ms`: how far its freshness may lag; None where nobody said."""
+    """A table to look at. `slo_ms`: how far its freshness may lag; None where nobody said.
+
+    `dagster`: its name in Dagster, where that is another than the table's own.
+    """
 
     path: str
     slo_ms: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    dagster: str | None = None
 
 
 def watched_tables(
@@ -71,10 +76,10 @@ def _table(values: dict[str, Any], default: int | None, settings: Mapping[str, s
     wrong = next(iter(sorted(values.keys() - _KEYS)), None)
     if wrong is not None:
         raise InvalidInput(f"{wrong!r} is not known.", where=where, hint=_HINT)
-    if not isinstance(values.get("path"), str) or not isinstance(values.get("slo", ""), str):
-        raise InvalidInput("A table needs a path, and slo is a text.", where=where, hint=_HINT)
+    if not isinstance(values.get("path"), str) or not all(isinstance(values.get(key, ""), str) for key in _TEXTS):
+        raise InvalidInput("A table needs a path, and slo and dagster are texts.", where=where, hint=_HINT)
     if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
         raise InvalidInput("settings has texts alone.", where=where, hint=_HINT)
     check_own_settings(own, where)
     slo = slo_ms(values["slo"], where) if "slo" in values else default
-    return Monitored(_place(values["path"]), slo, {**settings, **own})
+    return Monitored(_place(values["path"]), slo, {**settings, **own}, values.get("dagster"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hudi_assets.engine import HudiTable, TableMetrics, problem_of
+from hudi_assets.engine import EnvironmentProblem, HudiTable, TableMetrics, problem_of
+from hudi_assets.monitoring.runs import DagsterRuns, RunsSeen
 from hudi_assets.monitoring.tables import Monitored
 
 LOG = logging.getLogger("hudi_assets.metrics")
@@ -31,35 +32,78 @@ class LastLook:
     failures: int
     problem: str | None
 
+    @property
+    def in_dagster(self) -> str:
+        """The table's name there."""
+        return self.table.dagster or self.name
+
 
 class Watch:
-    """`interval`: seconds between two rounds; None where there is one alone."""
+    """`interval`: seconds between two rounds; None where there is one alone. `runs`: where Dagster is asked too."""
 
     def __init__(
-        self, tables: Sequence[Monitored], interval: float | None = None, clock: Callable[[], float] = time.time
+        self,
+        tables: Sequence[Monitored],
+        interval: float | None = None,
+        clock: Callable[[], float] = time.time,
+        runs: DagsterRuns | None = None,
     ) -> None:
         self._tables = tables
         self._interval = interval
         self._clock = clock
         self._seen: dict[str, LastLook] = {}
         self._round_seconds = 0.0
+        self._runs = runs
+        self._runs_seen: tuple[float, Mapping[str, RunsSeen]] = (0.0, {})
+        self._runs_problem: str | None = None
 
     def look(self) -> None:
         """At each table once. What was seen of one is put in place as a whole: another thread may read meanwhile."""
         began = self._clock()
         for table in self._tables:
             self._seen[table.path] = self._look_at(table, self._seen.get(table.path))
+        self._ask_for_runs()
         self._round_seconds = self._clock() - began
+
+    @property
+    def asks_dagster(self) -> bool:
+        return self._runs is not None
+
+    @property
+    def runs_problem(self) -> str | None:
+        """Why Dagster did not tell of its runs when it was asked last."""
+        return self._runs_problem
+
+    def runs_of(self, one: LastLook) -> RunsSeen | None:
+        """What Dagster told of the table's runs; None where it did not, or too long ago."""
+        asked_at, seen = self._runs_seen
+        return None if self._is_old(asked_at) else seen.get(one.in_dagster)
+
+    def _ask_for_runs(self) -> None:
+        if self._runs is None:
+            return
+        problem, seen = None, {}
+        try:
+            seen = dict(self._runs.of([one.in_dagster for one in self._seen.values()]))
+        except EnvironmentProblem as error:
+            problem = str(error)
+        if problem is not None and problem != self._runs_problem:
+            LOG.error("%s", problem)
+        elif problem is None and self._runs_problem is not None:
+            LOG.info("Dagster tells of its runs again.")
+        self._runs_seen, self._runs_problem = (self._clock(), seen), problem
+
+    def _is_old(self, at: float) -> bool:
+        if self._interval is None:
+            return False
+        return self._clock() - at > _ROUNDS * (self._interval + self._round_seconds)
 
     def seen(self) -> tuple[LastLook, ...]:
         """The last look at each table; one that is too long ago counts as failed, so that no number stands still."""
         return tuple(self._if_recent(one) for one in list(self._seen.values()))
 
     def _if_recent(self, one: LastLook) -> LastLook:
-        if self._interval is None or one.metrics is None:
-            return one
-        most = _ROUNDS * (self._interval + self._round_seconds)
-        return replace(one, metrics=None) if self._clock() - one.looked_at > most else one
+        return replace(one, metrics=None) if one.metrics is not None and self._is_old(one.looked_at) else one
 
     def _look_at(self, table: Monitored, last: LastLook | None) -> LastLook:
         began = self._clock()
