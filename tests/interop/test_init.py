@@ -1,6 +1,7 @@
 """Tables as Apache Hudi writes them, in many ways: `hudi-assets init` writes a block of each that loads and compacts.
 
-Nothing is typed but the paths; of version 6 also what no table tells, that its writers are stopped.
+Nothing is typed but the paths, of ten tables of versions 8 and 9. Of version 6 also what no table tells, that its
+writers are stopped.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ NBCC = {
     "hoodie.index.bucket.engine": "SIMPLE",
     "hoodie.cleaner.policy.failed.writes": "LAZY",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+}
+BLOOM = {
+    "hoodie.index.type": "BLOOM",
+    "hoodie.bucket.index.num.buckets": "",
+    "hoodie.bucket.index.hash.field": "",
+    "hoodie.datasource.write.recordkey.field": "id,p",
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
 }
 NO_ORDERING = {
     "hoodie.datasource.write.precombine.field": "",
@@ -81,6 +89,7 @@ class Way:
             hudi.write(path, pa.Table.from_pylist(rows, schema), given)
 
 
+# Of version 9 and 8 ten are put under Dagster, and one is refused.
 QUICK = (
     Way("stamps", type=STAMP, value=_stamp, unit=None, options={"hoodie.metadata.enable": "true"}),
     Way("cow", options={"hoodie.datasource.write.table.type": "COPY_ON_WRITE"}),
@@ -93,6 +102,7 @@ SLOW = (
     Way("v9_day", type=pa.string(), value=lambda second: _iso(second)[:10], unit=None),
     Way("v9_no_ordering", type=STAMP, value=_stamp, unit=None, options=NO_ORDERING),
     Way("v9_nbcc", options=NBCC),
+    Way("v9_bloom", type=STAMP, value=_stamp, unit=None, options=BLOOM),
     Way("v8_ms", version=8, options={"hoodie.write.auto.upgrade": "false"}),
     Way("v6_ms_1x", version=6, options={"hoodie.write.auto.upgrade": "false"}),
 )
