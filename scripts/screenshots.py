@@ -1,8 +1,10 @@
-"""Photographs Dagster's UI: the asset graph, the sensor's ticks, the checks, the event-time picture.
+"""Photographs Dagster's UI: the asset graph, the sensor's ticks, the checks, the lag over time, the event-time picture.
 
-    python scripts/screenshots.py [--out docs/images] [--url http://127.0.0.1:3000]
+    scripts/with-env python scripts/screenshots.py [--out docs/images] [--url http://127.0.0.1:3000]
+    UI_PICTURES=docs/images scripts/with-env python -m pytest -m "" tests/ui/test_hung_write.py
 
-Without --url it starts the UI itself, on the instance that `make run` filled, and ends it afterwards.
+Without --url the first starts the UI itself, on the instance that `make run` filled, and ends it afterwards. The second
+photographs a write that hangs: the check that is red, and the lag meanwhile.
 Needs Chromium and its driver (Debian: chromium-driver).
 """
 
@@ -137,7 +139,27 @@ def event_time_picture(camera: Camera, out: Path) -> Path:
     return camera.take(out / "event-time-picture.png")
 
 
-PICTURES = (asset_graph, sensor_ticks, check_results, freshness_checks, event_time_picture)
+def lag(camera: Camera, out: Path, table: str = "flights", name: str = "lag.png") -> Path:
+    """How far the freshness lay behind the clock over time, and what remained to be compacted."""
+    camera.browser.set_window_size(_WIDTH, 3 * _HEIGHT // 2)
+    try:
+        camera.open(f"/assets/{table}/freshness?view=overview", "lag_seconds")
+        camera.click("Plots")
+        camera.until(lambda: camera.browser.find_elements(By.TAG_NAME, "canvas"))
+        plot = camera.wait_for("lag_seconds")
+        camera.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+        return camera.take(out / name)
+    finally:
+        camera.browser.set_window_size(_WIDTH, _HEIGHT)
+
+
+def slo_check(camera: Camera, out: Path, table: str, name: str, *texts: str) -> Path:
+    """The check of the SLO, whose last evaluation shows these texts."""
+    camera.open(f"/assets/{table}/freshness?view=checks&checkDetail=freshness_within_slo", *texts)
+    return camera.take(out / name)
+
+
+PICTURES = (asset_graph, sensor_ticks, check_results, freshness_checks, lag, event_time_picture)
 
 
 @contextmanager

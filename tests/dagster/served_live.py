@@ -3,6 +3,7 @@
 `events`: nothing is due; its sensor ticks every second. `still`: its sensor is off, so nobody publishes its freshness.
 `DAEMON_TABLES`: how many more there are like `events` (0). `DAEMON_DUE`: the name of one
 that is to be compacted at once.
+`DAEMON_REPORT_EVERY`: how often they report what stands still (5m).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def block(name: str, **fields: Any) -> Definitions:
 _TICKING: dict[str, Any] = {
     "compact_every": "30m",
     "freshness_slo": "1h",
-    "sensor": {"minimum_interval_seconds": 1},
+    "sensor": {"minimum_interval_seconds": 1, "report_every": os.environ.get("DAEMON_REPORT_EVERY", "5m")},
 }
 _DUE = [name for name in [os.environ.get("DAEMON_DUE")] if name]
 _alerts = documented()

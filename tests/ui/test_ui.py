@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -27,16 +26,6 @@ pytestmark = [
         not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no Chromium with its driver"
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def screenshots() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("screenshots", project_root() / "scripts" / "screenshots.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +68,7 @@ def test_the_replay_says_what_it_did(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "picture", ["asset_graph", "sensor_ticks", "check_results", "freshness_checks", "event_time_picture"]
+    "picture", ["asset_graph", "sensor_ticks", "check_results", "freshness_checks", "lag", "event_time_picture"]
 )
 def test_the_ui_shows(picture: str, camera: Any, screenshots: ModuleType, tmp_path: Path) -> None:
     """Each of the script's functions waits for what it is about, and times out where that is not shown."""
