@@ -45,11 +45,11 @@ def camera(daemon: Daemon, screenshots: ModuleType) -> Iterator[Any]:
 
 def test_red_then_the_lag_then_green(daemon: Daemon, camera: Any, screenshots: ModuleType, pictures: Path) -> None:
     daemon.wait_for("the first tick", lambda: daemon.passes() is True)
-    green = screenshots.slo_check(camera, pictures, "events", "check-green.png", "Succeeded")
+    green = screenshots.slo_check(camera, pictures, "events", "check-passed.png", "Succeeded")
 
     hung = hang(daemon.home / "warehouse" / "events")
     daemon.wait_for("red", lambda: daemon.passes() is False)
-    red = screenshots.slo_check(camera, pictures, "events", "check-red.png", "2 h behind the clock, allowed are 1 h")
+    red = screenshots.slo_check(camera, pictures, "events", "check-failed.png", "2 h behind the clock, allowed are 1 h")
     assert not camera.find("Succeeded")
     daemon.wait_for("the lag", lambda: daemon.observed()[0]["lag_seconds"] > 7200)
 
@@ -58,7 +58,7 @@ def test_red_then_the_lag_then_green(daemon: Daemon, camera: Any, screenshots: M
     daemon.wait_for("green again", lambda: daemon.passes() is True)
     daemon.wait_for("the lag again", lambda: daemon.observed()[0]["lag_seconds"] < 60)
     lag = screenshots.lag(camera, pictures, "events", "hung-lag.png")
-    screenshots.slo_check(camera, pictures, "events", "check-green.png", "Succeeded")
+    screenshots.slo_check(camera, pictures, "events", "check-passed.png", "Succeeded")
     assert not camera.find("allowed are 1 h")
     for path in (green, red, lag):
         with Image.open(path) as image:
