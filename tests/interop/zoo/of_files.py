@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.interop.tables import BUSY
 from tests.interop.zoo import configuration
-from tests.interop.zoo.configuration import Configuration, EventTime, Refused
+from tests.interop.zoo.configuration import INDEX, Configuration, EventTime, Refused
 from tests.interop.zoo.of_indexes import NOT_BY_HUDI
 
 _BLOCKS = "hoodie.logfile.data.block.format"
 _CODEC = "hoodie.parquet.compression.codec"
 _PARQUET = {_BLOCKS: "parquet"}
+_CLEANED = {"time_travel": "Cleaner cleaned up the timestamp of interest"}
+_SCHEMA_ON_READ = {"hoodie.schema.on.read.enable": "true"}
 
 
 def _added(key: int, number: int, kind: str) -> dict[str, Any]:
@@ -45,12 +48,40 @@ LISTED = (
     Configuration("an added column", columns=_added),
     Configuration("an added column", "0.15.0", 6, columns=_added, by_hudi=NOT_BY_HUDI),
     Configuration("an added column, parquet log blocks", version=8, columns=_added, options=_PARQUET),
+    Configuration("inline compaction, clean and archiving", options=BUSY, failing=_CLEANED),
+    Configuration(
+        "inline compaction, clean and archiving, metadata table", options=BUSY, failing=_CLEANED, metadata=True
+    ),
+    Configuration(
+        "async clean",
+        options={
+            "hoodie.clean.automatic": "true",
+            "hoodie.clean.async.enabled": "true",
+            "hoodie.clean.commits.retained": "1",
+        },
+        failing=_CLEANED,
+    ),
+    Configuration(
+        "inline clustering",
+        options={INDEX: "SIMPLE", "hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "2"},
+    ),
+    Configuration(
+        "non-blocking concurrency control",
+        options={
+            "hoodie.table.type": "MERGE_ON_READ",
+            "hoodie.index.bucket.engine": "SIMPLE",
+            "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
+            "hoodie.clean.failed.writes.policy": "LAZY",
+            "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+        },
+    ),
     Configuration(
         "no meta columns",
         options={"hoodie.populate.meta.fields": "false"},
         merged=Refused("no Hudi meta columns"),
         by_hudi=Refused("no Hudi meta columns"),
     ),
+    Configuration("schema on read allowed, no column renamed", options=_SCHEMA_ON_READ),
     Configuration(
         "copy on write",
         options={"hoodie.datasource.write.table.type": "COPY_ON_WRITE"},

@@ -27,6 +27,12 @@ _DAYS = {
 }
 _CUSTOM = {_PARTITION: "p:SIMPLE,g:SIMPLE", _GENERATOR: _KEYGEN + "CustomKeyGenerator"}
 # A slash within a part of the path, Hudi 1.2.0 itself cannot read: "likely non-encoded slashes being used".
+_CUSTOM_DAYS = {
+    **_DAYS,
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
+    _PARTITION: "p:SIMPLE,day:TIMESTAMP",
+    _GENERATOR: _KEYGEN + "CustomKeyGenerator",
+}
 _ODD = ("x/1 ä%", "y:2=ü")
 
 
@@ -62,6 +68,13 @@ LISTED = (
         "timestamp-based key generator", version=6, options=_DAYS, columns=_dated, by_path=("day",), by_hudi=NOT_BY_HUDI
     ),
     Configuration("custom key generator", options=_CUSTOM, columns=_grouped),
+    Configuration("custom key generator of a timestamp", options=_CUSTOM_DAYS, columns=_dated, by_path=("day",)),
     Configuration("timeline in UTC", options={_ZONE: "UTC"}),
     Configuration("timeline in UTC", "0.15.0", 6, options={_ZONE: "UTC"}, by_hudi=NOT_BY_HUDI),
+    Configuration(
+        "empty values of partitions",
+        partitions=("", "b"),
+        by_path=("p",),
+        note="Of an empty value Hudi shows null, from the path. Our queries show the row's own empty text.",
+    ),
 )

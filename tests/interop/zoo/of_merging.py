@@ -27,6 +27,12 @@ def _postgres(key: int, number: int, kind: str) -> dict[str, Any]:
     return {"_event_lsn": number * 1000 + key, "_change_operation_type": {"I": "c", "U": "u", "D": "d"}[kind]}
 
 
+def _mysql(key: int, number: int, kind: str) -> dict[str, Any]:
+    return {"_event_bin_file": "mysql-bin.000001", "_event_pos": number * 1000 + key,
+            "_event_seq": f"000001.{number * 1000 + key}",
+            "_change_operation_type": {"I": "c", "U": "u", "D": "d"}[kind]}  # fmt: skip
+
+
 def _sequence(key: int, number: int, kind: str) -> dict[str, Any]:
     return {"seq": number}
 
@@ -77,6 +83,13 @@ LISTED = (
         columns=_postgres,
         deletes=Deletes.ROW,
         options={ORDERING: "_event_lsn", "hoodie.payload.ordering.field": "_event_lsn"},
+    ),
+    _payload(
+        "debezium.MySqlDebeziumAvroPayload",
+        "properties of its own",
+        columns=_mysql,
+        deletes=Deletes.ROW,
+        options={ORDERING: "_event_bin_file,_event_pos", "hoodie.payload.ordering.field": None},
     ),
     Configuration(
         "delete marker",
