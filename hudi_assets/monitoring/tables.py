@@ -77,7 +77,7 @@ def _table(values: dict[str, Any], default: int | None, settings: Mapping[str, s
     if wrong is not None:
         raise InvalidInput(f"{wrong!r} is not known.", where=where, hint=_HINT)
     if not isinstance(values.get("path"), str) or not all(isinstance(values.get(key, ""), str) for key in _TEXTS):
-        raise InvalidInput("A table needs a path, and slo and dagster are texts.", where=where, hint=_HINT)
+        raise InvalidInput("A table needs a path, slo is a text, and so is dagster.", where=where, hint=_HINT)
     if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
         raise InvalidInput("settings has texts alone.", where=where, hint=_HINT)
     check_own_settings(own, where)

@@ -163,5 +163,5 @@ def test_what_was_told_vanishes_and_comes_back(table: Path, caplog: pytest.LogCa
 
 def test_the_name_in_dagster_is_a_text(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text('[[table]]\npath = "/t"\ndagster = 1\n')
-    with pytest.raises(Exception, match="slo and dagster are texts"):
+    with pytest.raises(Exception, match="slo is a text, and so is dagster"):
         watched_tables((), tmp_path / "t.toml", None, {})
