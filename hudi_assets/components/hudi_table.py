@@ -268,13 +268,13 @@ class HudiTableComponent(Block, Model, Resolvable):
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         try:
             parts = self.parts(context)
+            job = compaction_job(parts.table)
+            trigger = event_time_trigger(parts.table, job)
+            return Definitions.merge(parts.definitions, Definitions(jobs=[job], sensors=[trigger]))
         except Exception as problem:
             if not are_shown():
                 raise
-            return refused_block(self.name, problem, context.path).definitions()
-        job = compaction_job(parts.table)
-        trigger = event_time_trigger(parts.table, job)
-        return Definitions.merge(parts.definitions, Definitions(jobs=[job], sensors=[trigger]))
+            return refused_block(self.name, problem, context).definitions()
 
     def parts(self, context: ComponentLoadContext, shared_key: str | None = None) -> TableParts:
         """All of the table but the sensor and its job: many tables may share those.

@@ -9,7 +9,16 @@ from dagster import ComponentLoadContext, Definitions, Model, Resolvable
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_interval, interval_of
-from hudi_assets.components.refused import Block, Refused, are_shown, in_words, shown
+from hudi_assets.components.refused import (
+    Block,
+    Refused,
+    are_shown,
+    in_words,
+    mark_of,
+    refused_block,
+    refused_table,
+    shown,
+)
 from hudi_assets.dagster.aside import sensor_deadline
 from hudi_assets.dagster.round import Limits, Watched, tables_job, tables_trigger
 from hudi_assets.engine import parse_latency
@@ -87,18 +96,25 @@ class HudiTablesComponent(Block, Model, Resolvable):
             except Exception as problem:
                 if not are_shown():
                     raise
-                name = str(table.get("name"))
-                known = name.isidentifier() and name not in {one.get("name") for one in self.tables[:number]}
-                why = str(problem) if str(context.path) in str(problem) else f"{context.path}: {problem}"
-                refused.append(Refused(name if known else f"{self.name}_table_{number + 1}", why))
+                name = str(table.get("name") or f"{self.name}_table_{number + 1}")
+                refused.append(refused_table(name, problem, context, number))
         return found, refused
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
+        try:
+            return self._definitions(context)
+        except Exception as problem:
+            if not are_shown():
+                raise
+            return refused_block(self.name, problem, context).definitions()
+
+    def _definitions(self, context: ComponentLoadContext) -> Definitions:
         # One resource for all: Dagster goes through all resources for each asset and check.
         key = f"{self.name}_tables"
         parts, refused = self._parts(context, key)
+        wrong = shown(self.name, mark_of(context), refused)
         if not parts:
-            return shown(self.name, refused)
+            return wrong
         shared = {key: {one.table.name: one.resource for one in parts}}
         job = tables_job(self.name, [one.table for one in parts])
         trigger = tables_trigger(
@@ -112,9 +128,7 @@ class HudiTablesComponent(Block, Model, Resolvable):
             running=self.sensor.running,
         )
         return Definitions.merge(
-            *(one.definitions for one in parts),
-            Definitions(jobs=[job], sensors=[trigger], resources=shared),
-            shown(self.name, refused),
+            *(one.definitions for one in parts), Definitions(jobs=[job], sensors=[trigger], resources=shared), wrong
         )
 
 

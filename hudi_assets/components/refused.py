@@ -3,15 +3,18 @@
 Dagster loads a code location as a whole: one wrong block takes all tables away. So such a table is one asset with one
 check, which fails with what is wrong. Where definitions are validated, as by `dg check defs`, the load fails instead.
 `HUDI_ASSETS_REFUSED_TABLES` says `show` or `fail`, whatever is at work.
+
+The name that a wrong block gives may be no name for Dagster, or that of a right table. So what is made here has names
+of its own: in `refused/<name>_<mark>` the mark is that of the block's place.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from dagster import (
@@ -35,20 +38,23 @@ from pydantic import BaseModel, ValidationError, create_model, model_validator
 
 VARIABLE: Final = "HUDI_ASSETS_REFUSED_TABLES"
 CHECK: Final = "block_is_right"
+# Of the assets that stand for wrong tables, whatever group these name.
+GROUP: Final = "refused"
 # Dagster's: set by `dg check defs` and `dagster definitions validate`.
 _VALIDATES: Final = "DAGSTER_IS_DEFS_VALIDATION_CLI"
 
 
 @dataclass(frozen=True)
 class Refused:
-    """`why`: what is wrong with the table's block, and where it stands."""
+    """`why`: what is wrong with the table's block, and where it stands. `mark`: see `mark_of`."""
 
     name: str
     why: str
+    mark: str
 
     @property
     def key(self) -> AssetKey:
-        return AssetKey([self.name, "freshness"])
+        return AssetKey([GROUP, _usable(self.name, self.mark)])
 
     @property
     def check(self) -> AssetCheckKey:
@@ -69,12 +75,30 @@ def in_words(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}".strip() for one in error.errors())
 
 
-def refused_block(name: object, problem: Exception, path: Path) -> RefusedComponent:
-    """Stands for a block that is wrong as a whole. One without a usable name is called as its folder is."""
+def mark_of(context: ComponentLoadContext, table: int | None = None) -> str:
+    """Of a block's place below the folder of blocks, or of a table's in it: of no other, and alike on every machine."""
+    at = context.component_path
+    path = os.path.relpath(at.file_path, context.defs_module_path)
+    place = (context.defs_module_name, path, at.instance_key, table)
+    return hashlib.sha256(repr(place).encode()).hexdigest()[:8]
+
+
+def _usable(name: str, mark: str) -> str:
+    """A name that Dagster takes."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", f"{name[:60]}_{mark}")
+
+
+def refused_table(name: str, problem: Exception, context: ComponentLoadContext, table: int | None = None) -> Refused:
+    """`table`: which of the block's it is, where the block has many."""
     why = in_words(problem) if isinstance(problem, ValidationError) else str(problem)
-    usable = isinstance(name, str) and name.isidentifier()
-    called = str(name) if usable else re.sub(r"\W", "_", f"block_{path.stem}")
-    return RefusedComponent(Refused(called, why if str(path) in why else f"{path}: {why}"))
+    path = str(context.path)
+    return Refused(name, why if path in why else f"{path}: {why}", mark_of(context, table))
+
+
+def refused_block(name: object, problem: Exception, context: ComponentLoadContext) -> RefusedComponent:
+    """Stands for a block that is wrong as a whole. One without a name is called as its folder is."""
+    called = name if isinstance(name, str) and name else f"block_{context.path.stem}"
+    return RefusedComponent(refused_table(called, problem, context))
 
 
 @dataclass(frozen=True)
@@ -84,7 +108,7 @@ class RefusedComponent(Component):
     refused: Refused
 
     def definitions(self) -> Definitions:
-        return shown(self.refused.name, [self.refused])
+        return shown(self.refused.name, self.refused.mark, [self.refused])
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         return self.definitions()
@@ -111,13 +135,13 @@ class Block(Component):
     @classmethod
     def load(cls, attributes: Any, context: ComponentLoadContext) -> Any:
         if isinstance(attributes, WrongAttributes):
-            return refused_block(attributes.name, attributes.problem, context.path)
+            return refused_block(attributes.name, attributes.problem, context)
         try:
             return super().load(attributes, context)
         except Exception as problem:
             if not are_shown():
                 raise
-            return refused_block(getattr(attributes, "name", None), problem, context.path)
+            return refused_block(getattr(attributes, "name", None), problem, context)
 
 
 def _tolerant(model: type[BaseModel]) -> type[BaseModel]:
@@ -134,15 +158,15 @@ def _tolerant(model: type[BaseModel]) -> type[BaseModel]:
     return create_model(model.__name__, __base__=model, __validators__=validators)
 
 
-def shown(block: str, refused: Sequence[Refused]) -> Definitions:
-    """Their assets, red, and the sensor that says so."""
+def shown(block: str, mark: str, refused: Sequence[Refused]) -> Definitions:
+    """Their assets, red, and the sensor that says so. `block` and `mark`: of the block that they stand in."""
     if not refused:
         return Definitions()
     specs = [
-        AssetSpec(one.key, group_name=one.name, description=f"This table is not looked at. {one.why}")
-        for one in refused
+        AssetSpec(one.key, group_name=GROUP, description=f"{one.name} is not looked at. {one.why}") for one in refused
     ]
-    return Definitions(assets=specs, asset_checks=[_check(one) for one in refused], sensors=[_sensor(block, refused)])
+    name = f"refused_{_usable(block, mark)}"
+    return Definitions(assets=specs, asset_checks=[_check(one) for one in refused], sensors=[_sensor(name, refused)])
 
 
 def _check(refused: Refused) -> AssetChecksDefinition:
@@ -153,9 +177,9 @@ def _check(refused: Refused) -> AssetChecksDefinition:
     return block_is_right
 
 
-def _sensor(block: str, refused: Sequence[Refused]) -> SensorDefinition:
+def _sensor(name: str, refused: Sequence[Refused]) -> SensorDefinition:
     @sensor(
-        name=f"{block}_refused",
+        name=name,
         minimum_interval_seconds=30,
         default_status=DefaultSensorStatus.RUNNING,
         description=f"Says what is wrong with {len(refused)} tables, which are not looked at.",

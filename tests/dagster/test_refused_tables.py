@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dagster import AssetCheckEvaluation, AssetKey, DagsterInstance, build_sensor_context
+from dagster import AssetCheckEvaluation, DagsterInstance, Definitions, build_sensor_context
 
 from hudi_assets.components.refused import VARIABLE
 from tests.dagster.test_many_ticks import serving
@@ -39,16 +39,33 @@ def project(folder: Path, text: str = BLOCK) -> DefsProject:
     return made
 
 
+def told(definitions: Definitions) -> dict[str, str]:
+    """What the sensors of wrong blocks report: the words, by the name of the asset, without its mark."""
+    found = {}
+    with DagsterInstance.ephemeral() as instance:
+        for sensor in definitions.sensors or []:
+            if sensor.name.startswith("refused_"):
+                tick = definitions.resolve_sensor_def(sensor.name).evaluate_tick(build_sensor_context(instance))
+                for event in tick.asset_events:
+                    assert isinstance(event, AssetCheckEvaluation)
+                    assert (event.asset_key.path[0], event.passed) == ("refused", False)
+                    found[event.asset_key.path[1]] = str(event.description)
+    names = [name.rpartition("_")[0] for name in found]
+    assert len(set(names)) == len(names)
+    return dict(zip(names, found.values(), strict=True))
+
+
 def test_the_others_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real code server."""
     monkeypatch.setenv("MANY_WRONG", '{"t1": {"compact_every": "soon"}}')
     with serving(tmp_path, monkeypatch) as served:
         assert "2 of 2 tables were looked at." in served.tick().skip_message
         (repository,) = served.location.get_repositories().values()
+        (name,) = [one.name for one in repository.get_sensors() if one.name.startswith("refused_many_")]
 
         def told() -> list[AssetCheckEvaluation]:
             asked = served.location.get_sensor_execution_data(
-                served.instance, repository.handle, "many_refused", None, None, None, None, 1.0
+                served.instance, repository.handle, name, None, None, None, None, 1.0
             )
             assert asked.skip_message == "Not looked at, because their blocks are wrong: t1."
             for event in asked.asset_events:
@@ -56,7 +73,8 @@ def test_the_others_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             return list(asked.asset_events)
 
         (failed,) = told()
-        assert (failed.asset_key, failed.passed) == (AssetKey(["t1", "freshness"]), False)
+        assert re.fullmatch("refused/t1_[0-9a-f]{8}", failed.asset_key.to_user_string())
+        assert not failed.passed
         assert "t1: compact_every" in str(failed.description)
         assert "'soon' is not a duration" in str(failed.description)
         assert not told()  # once
@@ -67,20 +85,17 @@ def test_each_wrong_table_is_shown_with_what_is_wrong(tmp_path: Path) -> None:
     keys = {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
     assert {"orders/ro_snapshot", "bills/ro_snapshot"} <= keys
     assert not keys & {"payments/ro_snapshot", "returns/ro_snapshot"}
-    sensor = definitions.resolve_sensor_def("shop_refused")
-    with DagsterInstance.ephemeral() as instance:
-        found = sensor.evaluate_tick(build_sensor_context(instance=instance))
-    told = {event.asset_key.path[0]: str(event.description) for event in found.asset_events}
-    assert sorted(told) == ["payments", "returns", "shop_table_3", "shop_table_4", "sources"]
-    assert all("project" in words and "shop" in words for words in told.values())
+    found = told(definitions)
+    assert sorted(found) == ["no_name", "orders", "payments", "returns", "sources"]
+    assert all("project" in words and "shop" in words for words in found.values())
     for name, words in {
         "payments": "compact_every",
         "returns": "compact_evry",
-        "shop_table_3": "orders comes twice",
-        "shop_table_4": "no-name",
+        "orders": "orders comes twice",
+        "no_name": "no-name",
         "sources": "source.type",
     }.items():
-        assert words in told[name]
+        assert words in found[name]
 
 
 RIGHT = """type: hudi_assets.components.HudiTableComponent
@@ -90,30 +105,74 @@ attributes: {name: orders, path: /data/orders, external: true}
 
 
 @pytest.mark.parametrize(
-    ("wrong", "name", "words"),
+    ("wrong", "name", "expected"),
     [
         ("{name: payments, path: /p, external: true, compact_every: soon}", "payments", "compact_every .*soon"),
         ("{name: payments, path: /p, external: true, compact_evry: 1h}", "payments", "compact_evry"),
         ("{name: payments, path: /p, external: true, owners: 1}", "payments", "owners"),
         ("{name: payments, path: /p, source: {type: not.there}}", "payments", "source.type: no class"),
-        ("{name: no-name, path: /p, external: true}", "block_wrong", "no-name"),
+        ("{name: payments, path: /p, external: true, sensor: {name: a b}}", "payments", '"a b" is not a valid name'),
+        ("{name: no-name, path: /p, external: true}", "no_name", "no-name"),
+        ("{name: é, path: /p, external: true}", "_", "é"),
         ("{path: /p, external: true}", "block_wrong", "name"),
         ("{}", "block_wrong", "name"),
     ],
 )
-def test_a_wrong_block_of_one_table_is_shown(wrong: str, name: str, words: str, tmp_path: Path) -> None:
+def test_a_wrong_block_of_one_table_is_shown(wrong: str, name: str, expected: str, tmp_path: Path) -> None:
     made = project(tmp_path, RIGHT)
     (made.defs / "wrong").mkdir()
     (made.defs / "wrong/defs.yaml").write_text(RIGHT.split("\nattributes")[0] + f"\nattributes: {wrong}\n")
     definitions = made.load()
     assert "orders/ro_snapshot" in {spec.key.to_user_string() for spec in definitions.resolve_all_asset_specs()}
-    with DagsterInstance.ephemeral() as instance:
-        context = build_sensor_context(instance=instance)
-        (failed,) = definitions.resolve_sensor_def(f"{name}_refused").evaluate_tick(context).asset_events
-    assert isinstance(failed, AssetCheckEvaluation)
-    assert (failed.asset_key, failed.passed) == (AssetKey([name, "freshness"]), False)
-    assert re.search(words, str(failed.description))
-    assert str(made.defs / "wrong") in str(failed.description)
+    ((called, words),) = told(definitions).items()
+    assert called == name
+    assert re.search(expected, words)
+    assert str(made.defs / "wrong") in words
+
+
+ONE, MANY = "hudi_assets.components.HudiTableComponent", "hudi_assets.components.HudiTablesComponent"
+NAMELESS = "{path: /p, external: true, compact_every: soon}"
+
+
+def block(kind: str, attributes: str) -> str:
+    return f"type: {kind}\n\nattributes: {attributes}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        ({"x": block(ONE, "{name: orders, path: /p, external: true, compact_every: soon}")}, 1),
+        ({"x": block(MANY, "{name: m, tables: [{name: orders, path: /p, external: true, x: 1}]}")}, 1),
+        ({"x/same": block(ONE, NAMELESS), "y/same": block(ONE, NAMELESS)}, 2),
+        ({"a-b": block(ONE, NAMELESS), "a_b": block(ONE, NAMELESS)}, 2),
+        ({"x": f"{block(ONE, NAMELESS)}---\n{block(ONE, NAMELESS)}"}, 2),
+        ({name: block(MANY, f"{{tables: [{NAMELESS}, {NAMELESS}]}}") for name in "xy"}, 4),
+        ({"x": block(MANY, "{sensor: {name: a b}, tables: [{name: p, path: /p, external: true}]}")}, 1),
+        ({"x": block(MANY, "{name: a b, tables: [{name: p, path: /p, external: true}]}")}, 1),
+        ({"x": block(MANY, "{name: a b, tables: [{name: p, path: /p, external: true, x: 1}]}")}, 1),
+    ],
+)
+def test_names_of_wrong_blocks_take_nothing_away(files: dict[str, str], wrong: int, tmp_path: Path) -> None:
+    """They may be those of right tables, of other wrong blocks, none at all, or no names for Dagster."""
+    made = project(tmp_path, RIGHT)
+    for folder, text in files.items():
+        (made.defs / folder).mkdir(parents=True)
+        (made.defs / folder / "defs.yaml").write_text(text)
+    keys = [spec.key.path for spec in made.load().resolve_all_asset_specs()]
+    assert ["orders", "ro_snapshot"] in keys
+    assert len([path for path in keys if path[0] == "refused"]) == wrong
+
+
+def test_a_mark_is_of_the_place_alone(tmp_path: Path) -> None:
+    """Runs and ticks load a block anew, elsewhere too, and go by its names."""
+    wrong = RIGHT.replace("external: true", "compact_every: soon, external: true")
+    keys = []
+    for folder in ("one", "two"):
+        made = DefsProject(tmp_path / folder, "project_of_marks").made()
+        (made.defs / "shop").mkdir()
+        (made.defs / "shop/defs.yaml").write_text(wrong)
+        keys.append([spec.key for spec in made.load().resolve_all_asset_specs()])
+    assert keys[0] == keys[1]
 
 
 def test_the_fields_of_a_block_of_many_are_refused_alike(tmp_path: Path) -> None:
@@ -122,7 +181,8 @@ def test_the_fields_of_a_block_of_many_are_refused_alike(tmp_path: Path) -> None
     text = "attributes: {name: many, tables: [], sensor: {look_every: x}}"
     (made.defs / "wrong/defs.yaml").write_text(f"type: hudi_assets.components.HudiTablesComponent\n{text}\n")
     definitions = made.load()
-    assert sorted(sensor.name for sensor in definitions.sensors or []) == ["many_refused", "orders_event_time_trigger"]
+    assert list(told(definitions)) == ["many"]
+    assert len(list(definitions.sensors or [])) == 2
 
 
 @pytest.mark.slow
@@ -160,7 +220,8 @@ def test_tables_that_are_all_wrong_are_shown(tmp_path: Path) -> None:
     text = BLOCK.replace("/data/orders}", "/data/orders, owners: 1}").replace("/data/bills", "/data/bills, x: 1")
     text = text.replace("    - {name: orders, path: /data/others}\n", "")
     definitions = project(tmp_path, text).load()
-    assert [one.name for one in definitions.sensors or []] == ["shop_refused"]
+    (sensor,) = definitions.sensors or []
+    assert sensor.name.startswith("refused_shop_")
 
 
 def test_the_variable_is_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
