@@ -14,6 +14,8 @@ from dagster import AssetCheckEvaluation, DagsterInstance, Definitions, build_se
 from hudi_assets.components.refused import VARIABLE
 from tests.dagster.test_many_ticks import serving
 from tests.defs_project import DefsProject
+from tests.ports import free_port
+from tests.servers import serving as serving_at
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = """type: hudi_assets.components.HudiTablesComponent
@@ -185,25 +187,57 @@ def test_the_fields_of_a_block_of_many_are_refused_alike(tmp_path: Path) -> None
     assert len(list(definitions.sensors or [])) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [BLOCK, RIGHT.replace("external: true", "compact_every: soon, external: true")])
-def test_dg_check_fails(text: str, tmp_path: Path) -> None:
-    """It says so to Dagster's code by a variable, which the load goes by."""
-    made = project(tmp_path, text)
-    loads = "from dagster import load_from_defs_folder\nfrom pathlib import Path\n"
-    loads += "defs = load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
-    (made.root / made.name / "definitions.py").write_text(loads)
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("dg")), "check", "defs", "--use-active-venv", "--no-check-yaml"],
+LOADS = """from dagster import load_from_defs_folder
+from pathlib import Path
+defs = load_from_defs_folder(path_within_project=Path(__file__).parent)
+"""
+
+
+def environment(made: DefsProject) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{made.root}{os.pathsep}{ROOT}"}
+
+
+def validated(made: DefsProject, *command: str) -> subprocess.CompletedProcess[str]:
+    """What a program beside this Python says of the project."""
+    program = str(Path(sys.executable).with_name(command[0]))
+    return subprocess.run(
+        [program, *command[1:]],
         cwd=made.root,
-        env={**os.environ, "PYTHONPATH": f"{made.root}{os.pathsep}{ROOT}"},
+        env=environment(made),
         capture_output=True,
         text=True,
         check=False,
         timeout=240,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [BLOCK, RIGHT.replace("external: true", "compact_every: soon, external: true")])
+def test_dg_check_fails(text: str, tmp_path: Path) -> None:
+    """It says so to Dagster's code by a variable, which the load goes by."""
+    made = project(tmp_path, text)
+    (made.root / made.name / "definitions.py").write_text(LOADS)
+    done = validated(made, "dg", "check", "defs", "--use-active-venv", "--no-check-yaml")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "soon" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_validation_fails_where_it_loads_the_code_itself(tmp_path: Path) -> None:
+    """A code server that runs already does not know that it is being validated."""
+    made, port = project(tmp_path), free_port()
+    module = f"{made.name}.definitions"
+    (made.root / made.name / "definitions.py").write_text(LOADS)
+    (made.root / "workspace.yaml").write_text(f"load_from: [grpc_server: {{host: 127.0.0.1, port: {port}}}]\n")
+    server = [sys.executable, "-m", "dagster", "api", "grpc", "-m", module, "-h", "127.0.0.1", "-p", str(port)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", environment(made)["PYTHONPATH"])
+        with serving_at(server, tmp_path / "log", port):
+            asked = validated(made, "dagster", "definitions", "validate", "-w", "workspace.yaml")
+            loaded = validated(made, "dagster", "definitions", "validate", "-m", module)
+    assert asked.returncode == 0, asked.stdout + asked.stderr
+    assert loaded.returncode == 1, loaded.stdout + loaded.stderr
+    assert "soon" in loaded.stdout + loaded.stderr
 
 
 @pytest.mark.parametrize("variable", [VARIABLE, "DAGSTER_IS_DEFS_VALIDATION_CLI"])
