@@ -24,9 +24,10 @@ _QUERY: Final = """{name}: runsOrError(limit: {limit}, filter: {{tags: [{{key: "
 @dataclass(frozen=True, slots=True)
 class RunsSeen:
     """Of a table's runs that have ended. `failed_in_a_row`: failed or were cancelled, since the last that succeeded;
-    it counts to 25. Times in seconds since 1970: when the last such run ended, None where there is none."""
+    it counts to 25, and is None where Dagster knows no run of the table. Times in seconds since 1970: when the last
+    such run ended, None where there is none."""
 
-    failed_in_a_row: int
+    failed_in_a_row: int | None
     failed_at: float | None
     succeeded_at: float | None
 
@@ -71,7 +72,7 @@ class DagsterRuns:
         failed = [run["endTime"] for run in runs if run["status"] != "SUCCESS"]
         succeeded = [run["endTime"] for run in runs if run["status"] == "SUCCESS"]
         in_a_row = len(list(takewhile(lambda run: run["status"] != "SUCCESS", runs)))
-        return RunsSeen(in_a_row, next(iter(failed), None), next(iter(succeeded), None))
+        return RunsSeen(in_a_row if runs else None, next(iter(failed), None), next(iter(succeeded), None))
 
     def _problem(self, why: str) -> EnvironmentProblem:
         return EnvironmentProblem(

@@ -159,7 +159,8 @@ _OF_LOOKS: tuple[tuple[str, str, Callable[[LastLook], float | None]], ...] = (
 _OF_RUNS: tuple[tuple[str, str, Callable[[RunsSeen], float | None]], ...] = (
     (
         "hudi_assets_failed_runs_in_a_row",
-        "Runs of the table that failed or were cancelled since the last that succeeded, counted to 25.",
+        "Runs of the table that failed or were cancelled since the last that succeeded, counted to 25. "
+        "Nothing where Dagster knows no runs of the table.",
         lambda runs: runs.failed_in_a_row,
     ),
     (

@@ -56,6 +56,7 @@ class Watch:
         self._runs = runs
         self._runs_seen: tuple[float, Mapping[str, RunsSeen]] = (0.0, {})
         self._runs_problem: str | None = None
+        self._without_runs: set[str] = set()
 
     def look(self) -> None:
         """At each table once. What was seen of one is put in place as a whole: another thread may read meanwhile."""
@@ -91,7 +92,15 @@ class Watch:
             LOG.error("%s", problem)
         elif problem is None and self._runs_problem is not None:
             LOG.info("Dagster tells of its runs again.")
+        if problem is None:
+            self._log_without_runs({name for name, runs in seen.items() if runs.failed_in_a_row is None})
         self._runs_seen, self._runs_problem = (self._clock(), seen), problem
+
+    def _log_without_runs(self, names: set[str]) -> None:
+        """Once: a table may be new, or have another name in Dagster."""
+        for name in sorted(names - self._without_runs):
+            LOG.warning("Dagster knows no runs of %s that have ended. Is that the table's name there?", name)
+        self._without_runs = names
 
     def _is_old(self, at: float) -> bool:
         if self._interval is None:

@@ -81,7 +81,7 @@ def test_failures_in_a_row_are_counted_by_table(instance: DagsterInstance, url: 
     ran(instance, 'or"ders', bad, good)
     found = DagsterRuns(f"{url}/").of(["payments", 'or"ders', "none", "payments"])
     assert found.keys() == {"payments", 'or"ders', "none"}
-    assert found["none"] == RunsSeen(0, None, None)
+    assert found["none"] == RunsSeen(None, None, None)
     assert found["payments"].failed_in_a_row == 2
     assert found['or"ders'].failed_in_a_row == 0
     for name in ("payments", 'or"ders'):
@@ -130,11 +130,12 @@ class Told(DagsterRuns):
 
     def __init__(self) -> None:
         self.up = True
+        self.seen = RunsSeen(1, 5.0, None)
 
     def of(self, tables: object) -> dict[str, RunsSeen]:
         if not self.up:
             raise EnvironmentProblem("Dagster does not tell of its runs: it is down.")
-        return {"payments": RunsSeen(1, 5.0, None)}
+        return {"payments": self.seen}
 
 
 def test_what_was_told_vanishes_and_comes_back(table: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -159,6 +160,23 @@ def test_what_was_told_vanishes_and_comes_back(table: Path, caplog: pytest.LogCa
         runs.up = True
         watch.look()
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+
+
+def test_a_table_that_dagster_does_not_know_does_not_look_healthy(
+    table: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = Told()
+    watch = Watch([Monitored(str(table))], 60, runs=runs)
+    rows = []
+    for seen in (RunsSeen(None, None, None), RunsSeen(None, None, None), RunsSeen(0, None, 5.0)):
+        runs.seen = seen
+        watch.look()
+        rows.append({s.name for m in registry_of(watch).collect() for s in m.samples if "run" in s.name})
+    known = {"hudi_assets_failed_runs_in_a_row", "hudi_assets_last_succeeded_run_timestamp_seconds"}
+    assert rows == [set(), set(), known]
+    assert [record.getMessage() for record in caplog.records] == [
+        "Dagster knows no runs of payments that have ended. Is that the table's name there?"
+    ]
 
 
 def test_the_name_in_dagster_is_a_text(tmp_path: Path) -> None:
