@@ -71,8 +71,6 @@ def metrics(
     from hudi_assets.monitoring.watch import Watch
 
     goes_on = not once and (listen is not None or textfile is not None)
-    if dagster is not None and not dagster.startswith(("http://", "https://")):
-        raise InvalidInput(f"--dagster {dagster} is no address.", hint="Write it as http://127.0.0.1:3000.")
     watch = Watch(
         watched_tables(paths or (), tables, slo, settings_of(settings)),
         interval if goes_on else None,

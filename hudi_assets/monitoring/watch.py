@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hudi_assets.engine import EnvironmentProblem, HudiTable, TableMetrics, problem_of
+from hudi_assets.engine import HudiTable, TableMetrics, problem_of
 from hudi_assets.monitoring.runs import DagsterRuns, RunsSeen
 from hudi_assets.monitoring.tables import Monitored
 
@@ -86,8 +86,8 @@ class Watch:
         problem, seen = None, {}
         try:
             seen = dict(self._runs.of([one.in_dagster for one in self._seen.values()]))
-        except EnvironmentProblem as error:
-            problem = str(error)
+        except Exception as error:
+            problem = _in_words(error, "Dagster's runs")
         if problem is not None and problem != self._runs_problem:
             LOG.error("%s", problem)
         elif problem is None and self._runs_problem is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -119,10 +122,91 @@ def test_a_dagster_that_does_not_answer_stops_no_table(run: Callable[..., Answer
     assert "hudi_assets_remaining_log_files{" in answer.out
 
 
-def test_what_is_no_address_is_refused(run: Callable[..., Answer], table: Path) -> None:
-    answer = run("metrics", table, "--dagster", "127.0.0.1:3000")
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:3000", "http://", "http://127.0.0.1:three", "http://[::1", "http://127.0.0.1:3000?a=b", "ftp://d:3000"],
+)
+def test_what_is_no_address_is_refused(address: str, run: Callable[..., Answer], table: Path) -> None:
+    answer = run("metrics", table, "--dagster", address)
     assert answer.code == WRONG_USE
     assert "http://127.0.0.1:3000" in answer.err
+
+
+@pytest.mark.parametrize("address", ["http://me:secret@127.0.0.1:3000", "me:secret@127.0.0.1", "https://secret@d/x"])
+def test_a_password_in_the_address_is_refused_and_not_printed(
+    address: str, run: Callable[..., Answer], table: Path
+) -> None:
+    answer = run("metrics", table, "--dagster", address)
+    assert answer.code == WRONG_USE
+    assert "secret" not in answer.err + answer.out
+
+
+OK = b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s"
+RUNS = b'{"data": {"t0": {"__typename": "Runs", "results": %s}}}'
+
+
+@contextmanager
+def answering(told: bytes) -> Iterator[str]:
+    """A server that says these bytes, whatever it is asked, and hangs up."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.wfile.write(told)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        OK % (1000, b'{"data": {'),
+        OK % (2, b"[]"),
+        *[
+            OK % (len(body), body)
+            for body in (
+                b'{"data": {}}',
+                b'{"data": {"t0": null}}',
+                b'{"data": {"t0": []}}',
+                RUNS % b"null",
+                RUNS % b"[{}]",
+                RUNS % b"[1]",
+                RUNS % b'[{"status": "FAILURE", "endTime": []}]',
+                RUNS % b'[{"status": "FAILURE", "endTime": "soon"}]',
+            )
+        ],
+    ],
+)
+def test_a_broken_answer_ends_nothing(told: bytes, run: Callable[..., Answer], table: Path) -> None:
+    with answering(told) as url:
+        answer = run("metrics", table, "--dagster", url)
+    assert answer.code == FAILED
+    assert "Dagster does not tell of its runs" in answer.err
+    assert "hudi_assets_remaining_log_files{" in answer.out
+
+
+class Broken(DagsterRuns):
+    def __init__(self) -> None: ...
+
+    def of(self, tables: object) -> dict[str, RunsSeen]:
+        raise ArithmeticError("a mistake of ours")
+
+
+def test_a_mistake_in_asking_ends_no_look_at_tables(table: Path) -> None:
+    watch = Watch([Monitored(str(table))], 60, runs=Broken())
+    watch.look()
+    assert watch.runs_problem == "ArithmeticError: a mistake of ours"
 
 
 class Told(DagsterRuns):
