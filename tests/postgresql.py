@@ -1,7 +1,7 @@
 """A PostgreSQL of a test's own: started in a folder that is gone afterwards, on the loopback, without passwords.
 
 It is the system's (Debian: apt-get install postgresql). `python -m tests.postgresql` prints the URL of one, and ends it
-with Ctrl-C.
+with Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -91,7 +92,16 @@ def _run(*command: str) -> None:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr[-2000:]}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Whenever a signal comes, the server ends and its folder goes: by itself SIGTERM would run no `finally`."""
+    ends = {signal.SIGINT, signal.SIGTERM}
+    for number in ends:
+        signal.signal(number, lambda *_: sys.exit(1))  # while it starts
     with postgresql("dagster") as opened:
+        signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # else it might come before sigwait
         print(opened.url, flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        signal.sigwait(ends)
+
+
+if __name__ == "__main__":
+    main()
