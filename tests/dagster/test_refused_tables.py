@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,33 @@ def test_names_of_wrong_blocks_take_nothing_away(files: dict[str, str], wrong: i
     keys = [spec.key.path for spec in made.load().resolve_all_asset_specs()]
     assert ["orders", "ro_snapshot"] in keys
     assert len([path for path in keys if path[0] == "refused"]) == wrong
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"x": "type: [\n"}, "parsing"),
+        ({"x": block("hudi_assets.components.Nothing", "{}")}, "Nothing"),
+        ({"x": block(ONE, "[1]")}, "should be an object"),
+        ({"x": block(ONE, "{name: p, path: /p, external: true, catalog_resource: nowhere}")}, "nowhere"),
+        ({"x": block(ONE, "{name: p, path: /p, external: true, spark_resource: nowhere}")}, "nowhere"),
+        ({"x": block(ONE, "{name: orders, path: /p, external: true}")}, "orders_table"),
+        ({n: block(MANY, f"{{tables: [{{name: {n}, path: /p, external: true}}]}}") for n in "xy"}, "tables_tables"),
+        (
+            {"x": block(ONE, NAMELESS) + "post_processing: {assets: [{target: p/ro_snapshot, attributes: {}}]}\n"},
+            "p/ro_snapshot",
+        ),
+    ],
+)
+def test_what_takes_all_tables_away(files: dict[str, str], words: str, tmp_path: Path) -> None:
+    """As the page says: where one of these becomes a red asset, it is to be taken out there."""
+    made = project(tmp_path, RIGHT)
+    for folder, text in files.items():
+        (made.defs / folder).mkdir()
+        (made.defs / folder / "defs.yaml").write_text(text)
+    with pytest.raises(Exception, match=r".") as error:
+        made.load()
+    assert words in "".join(traceback.format_exception(error.value))
 
 
 def test_a_mark_is_of_the_place_alone(tmp_path: Path) -> None:
