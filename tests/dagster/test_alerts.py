@@ -4,8 +4,10 @@ that is gone does not pass."""
 from __future__ import annotations
 
 import json
+from http.client import BadStatusLine
 from typing import Any
 
+import pytest
 from dagster import (
     AssetCheckEvaluation,
     AssetKey,
@@ -19,7 +21,8 @@ from dagster import (
 from tests.dagster.alerts import documented
 
 
-def test_each_message_is_posted_once_though_another_is_refused() -> None:
+@pytest.mark.parametrize("problem", [OSError("HTTP Error 500"), BadStatusLine("nonsense")])
+def test_each_message_is_posted_once_though_another_is_refused(problem: Exception) -> None:
     @asset
     def a() -> None: ...
 
@@ -35,7 +38,7 @@ def test_each_message_is_posted_once_though_another_is_refused() -> None:
 
     def post(text: str) -> None:
         if text in refused:
-            raise OSError("HTTP Error 500")
+            raise problem
         posted.append(text)
 
     names["post"].__globals__["post"] = post
