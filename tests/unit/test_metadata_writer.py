@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.engine import HudiTable
+from hudi_assets.engine import HudiTable, NoPlan, Plan
 from hudi_assets.engine.errors import Conflict, InvalidInput, LockLost, UnsupportedTable
 from hudi_assets.engine.model import Action, NothingToDo, State
 from hudi_assets.engine.storage import LocalStorage
@@ -215,6 +215,14 @@ def test_a_compaction_is_refused_only_where_it_matters(session: Any, table: Hudi
     file.write_text(text.replace("partitions=files", "partitions=files,bloom_filters"))
     with pytest.raises(UnsupportedTable, match="bloom_filters"):
         table.plan_compaction(threshold=THRESHOLD)
+    # A look refuses nothing: the plan is shown, with the reason why it is not executed.
+    due = table.plan_compaction(threshold=THRESHOLD, dry_run=True)
+    assert isinstance(due, Plan)
+    with pytest.raises(UnsupportedTable, match="bloom_filters"):
+        table.refuse_execution(due)
+    looked = HudiTable.open(table.path, settings={"hudi_assets.data.latency": "0s"}).look().due
+    assert isinstance(looked, NoPlan)
+    assert "bloom_filters" in looked.reason
     file.write_text(text.replace("partitions=files", "partitions=files,record_index,partition_stats"))
     compact(table, session, THRESHOLD)
     assert in_metadata_table(table) == on_disk(table)

@@ -68,7 +68,11 @@ STEPS: st.SearchStrategy[Steps] = st.lists(
 
 @pytest.mark.parametrize("version", [6, 9])
 @given(steps=STEPS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_no_answer_changes_and_nothing_due_remains(version: int, steps: Steps, session: LocalSession) -> None:
     """The oracle is a dictionary: of each key the greatest event time, of equal ones the last."""
     with TemporaryDirectory() as folder:

@@ -32,6 +32,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         LOOKS,
     ),
     Breakage(
+        "a look shows a plan as due that would make the metadata table untrue",
+        f"{_ACTIONS}/who_executes.py",
+        "        _refuse_log_files(state, plan)\n    made_untrue(state, plan)\n",
+        "        _refuse_log_files(state, plan)\n",
+        ("tests/unit/test_metadata_writer.py",),
+    ),
+    Breakage(
         "a plan is published that the native executor refuses",
         f"{_ACTIONS}/planning.py",
         "                refuse_execution(state, chosen)\n",

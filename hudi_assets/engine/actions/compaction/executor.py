@@ -8,9 +8,9 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 
-from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.residue import ResidueSpec, residue_path
 from hudi_assets.engine.actions.compaction.tasks import CompactionSpec, Executed, execute_operation
+from hudi_assets.engine.actions.compaction.who_executes import made_untrue
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost
 from hudi_assets.engine.event_time.table_times import TableTimes
@@ -24,7 +24,6 @@ from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
 from hudi_assets.engine.table.layout.names import log_version
-from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.table.state import TableState
@@ -79,11 +78,10 @@ class CompactionExecutor:
                 refuse_missing_inputs(state, plan)
                 refuse_other_executor(self.table.storage, self.table.layout, self.table.config, instant)
                 held.enter_context(self._beating(instant))
-                untrue = check_metadata_table(self.table.storage, self.table.config, self.table.layout)
-                no_room = check_room(state, plan)
+                untrue = made_untrue(state, plan)
                 self.table.publisher.check_can_complete()
                 tx.check()
-                switch_off(self.table.storage, (*untrue, *no_room))
+                switch_off(self.table.storage, untrue)
                 self._begin(instant, begun)
             # What a dead executor left: its base files first, then the markers that name them.
             self._delete_base_files(plan)

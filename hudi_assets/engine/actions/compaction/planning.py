@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from hudi_assets.engine.actions.compaction import strategy, triggers
 from hudi_assets.engine.actions.compaction.cost import CostPoint, cost_curve
-from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.actions.compaction.hudi_strategies import hudi_strategy
 from hudi_assets.engine.actions.compaction.other_engines import (
@@ -18,7 +17,7 @@ from hudi_assets.engine.actions.compaction.other_engines import (
 )
 from hudi_assets.engine.actions.compaction.residue import check_exact_split, keeps_tombstones, plan_marks
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased
-from hudi_assets.engine.actions.compaction.who_executes import refuse_execution
+from hudi_assets.engine.actions.compaction.who_executes import made_untrue, refuse_execution
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
@@ -33,7 +32,6 @@ from hudi_assets.engine.table import index as table_index
 from hudi_assets.engine.table.files.base_times import BaseTimes
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.origins import origin_of
-from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.state import TableState
@@ -100,7 +98,7 @@ class CompactionPlanner:
                 self.table.publisher.wait_for(chosen.instant)
                 still_alone = functools.partial(self._still_alone, chosen)
                 tx.check()
-                switch_off(self.table.storage, self._untrue(state, chosen))
+                switch_off(self.table.storage, made_untrue(state, chosen))
                 self.table.publisher.publish_plan(chosen, guard or None, self.table.config.carry_over, still_alone)
             return chosen
 
@@ -154,15 +152,7 @@ class CompactionPlanner:
             asked_for = threshold if settings.by_event_time else None
             settled = settled_with_others(state, chosen)
             chosen = replace(settled, asked_for=asked_for, left=_left(state, settled))
-            self._untrue(state, chosen)
         return chosen, now if layout.makes_links else ""
-
-    def _untrue(self, state: TableState, plan: Plan) -> tuple[str, ...]:
-        """What of the metadata table our execution would make untrue. Hudi's keeps it itself."""
-        config = self.table.config
-        if config.executor == HUDI or config.merging.not_merged is not None:
-            return ()
-        return (*check_metadata_table(self.table.storage, config, self.table.layout), *check_room(state, plan))
 
     def _strategy(self, state: TableState, threshold: int | None, latency: Latency | None) -> CompactionStrategy:
         settings = self.table.config.compaction

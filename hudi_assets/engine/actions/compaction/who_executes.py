@@ -6,11 +6,13 @@ Apache Hudi executes it (`hudi_assets.executor=hudi`).
 
 from __future__ import annotations
 
+from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.actions.compaction.residue import keeps_tombstones
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI, LOOK_ALONE
 from hudi_assets.engine.table.state import TableState
@@ -26,6 +28,18 @@ def refuse_execution(state: TableState, plan: Plan) -> None:
     config.refuse_merge(where)
     if config.compaction.by_event_time:
         _refuse_log_files(state, plan)
+    made_untrue(state, plan)
+
+
+def made_untrue(state: TableState, plan: Plan) -> tuple[str, ...]:
+    """The partitions of the metadata table that our execution would make untrue. Hudi's keeps them itself.
+
+    Raises `UnsupportedTable` where the settings do not allow that they are switched off.
+    """
+    config = state.config
+    if config.executor == HUDI or config.merging.not_merged is not None:
+        return ()
+    return (*check_metadata_table(state.storage, config, state.layout), *check_room(state, plan))
 
 
 def unless_refused(state: TableState, plan: Plan) -> Plan | NoPlan:
