@@ -268,12 +268,12 @@ def slo_result(
     if promise.freshness is not None:
         metadata["lag_seconds"] = (now - promise.freshness) / 1000
     found = find_beyond_slo(promise, now, slo) + ([] if refusal is None else [f"it cannot be compacted: {refusal}"])
-    return _result(found, metadata | {"slo": duration(slo)} | dict(says or {}), AssetCheckSeverity.WARN)
+    return _result(found, metadata | {"slo": duration(slo)} | dict(says or {}))
 
 
 def unreadable_result(problem: Exception) -> AssetCheckResult:
     """`freshness_within_slo` of a table that could not be looked at."""
-    return _result([f"no freshness can be stated: {problem}"], {}, AssetCheckSeverity.WARN)
+    return _result([f"no freshness can be stated: {problem}"], {})
 
 
 def published_freshness(instance: Events, key: AssetKey) -> int | None:

@@ -192,7 +192,10 @@ def test_a_write_that_hangs_breaks_the_slo_and_one_that_ends_mends_it(sensor: Se
     sensor.tick()
     assert sensor.check(SLO) is False
     assert sensor.observed["lag_seconds"] > 3600
-    assert "behind the clock" in str(sensor.evaluation(SLO).description)  # type: ignore[union-attr]
+    found = sensor.evaluation(SLO)
+    assert found is not None
+    assert "behind the clock" in str(found.description)
+    assert found.severity is AssetCheckSeverity.ERROR  # what the owner asked for does not hold
     hanging.unlink()
     Path(str(hanging).replace(".inflight", ".requested")).unlink()
     write(table, 3, minutes_ago=1)
