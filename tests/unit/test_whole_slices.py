@@ -53,6 +53,14 @@ def test_a_slice_with_nothing_due_is_left(tmp_path: Path, session: LocalSession,
     assert isinstance(life.table.plan_compaction(threshold=999), NoPlan)
 
 
+def test_a_log_file_that_holds_nothing_makes_no_slice_due() -> None:
+    files = tuple(LogFile(f"l{n}", "p", "f", "1", n, "", 1, f"l{n}") for n in range(2))
+    known = {"l0": LogSummary(None, None, 0, records=0), "l1": LogSummary(50, 60, 0)}
+    slice_ = FileSlice("p", "f", "1", None, files)
+    whole = EventTimeBased(10, known, ordered_by_event_time=False, whole_slices=True)
+    assert whole.filter_log_files(slice_) == (files[:1], files[1:])
+
+
 Steps = list[tuple[int | None, list[tuple[int, int]]]]
 STEPS: st.SearchStrategy[Steps] = st.lists(
     st.tuples(

@@ -19,11 +19,13 @@ _MOST: Final = 24
 class Level:
     """Log files that a threshold takes, and the one before it does not.
 
-    `due`: when the first of those that came in time has to be published. `late`: when those are to be compacted that
-    came when the SLO was broken already. Infinity where there are none. `sizes`: log bytes by the group's number.
+    `oldest`: the least threshold that takes any of them. `due`: when the first of those that came in time has to be
+    published. `late`: when those are to be compacted that came when the SLO was broken already. Infinity where there
+    are none. `sizes`: log bytes by the group's number.
     """
 
     threshold: int
+    oldest: int
     due: float
     late: float
     sizes: dict[int, int]
@@ -67,16 +69,17 @@ def levels_of(view: View, terms: SloTerms, history: History, reach_ms: int) -> t
     for top in _thinned(sorted({at for at, _, _ in logs})):
         due = late = math.inf
         sizes: dict[int, int] = {}
-        begun = first
+        begun, oldest = first, top
         while first < len(logs) and logs[first][0] <= top:
-            _, number, log = logs[first]
+            at, number, log = logs[first]
+            oldest = min(oldest, at)
             one_due, one_late = due_of(log, terms, history)
             due, late = min(due, one_due), min(late, one_late)
             sizes[number] = sizes.get(number, 0) + log.size
             first += 1
         if top == UNKNOWN or view.cut is Cut.SLICE:  # no threshold is as old, or none up to the next one takes more
             top = logs[first][0] - 1 if first < len(logs) else reach_ms
-        found.append(Level(top, due, late, sizes, first - begun))
+        found.append(Level(top, top if oldest == UNKNOWN else oldest, due, late, sizes, first - begun))
     return tuple(found)
 
 

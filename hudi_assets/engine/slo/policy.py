@@ -50,7 +50,7 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
 
 
 def _wait_for_watermark(view: View, work: Work, now: int) -> WaitUntil:
-    until = max(now + 1, work.levels[0].threshold + view.latency_ms)
+    until = max(now + 1, work.levels[0].oldest + view.latency_ms)
     return WaitUntil(until, work.size, words.with_reach(words.above_watermark(work, view), view, work.terms))
 
 

@@ -73,7 +73,7 @@ def megabytes(size: int) -> str:
 
 
 def _oldest(work: Work) -> str:
-    return iso(work.levels[0].threshold) or ""
+    return iso(work.levels[0].oldest) or ""
 
 
 def _taken(work: Work, size: int) -> str:

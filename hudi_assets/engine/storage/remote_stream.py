@@ -7,6 +7,8 @@ import os
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
+from hudi_assets.engine.errors import REMOTE
+
 TAIL: Final = 64 << 10
 """Bytes at a file's end that are read when it is opened: of a Parquet file the footer, nearly always."""
 
@@ -60,5 +62,7 @@ class RemoteStream(io.RawIOBase, ABC):
             found = self._tail[in_tail : in_tail + length]
         else:
             found = self._range(self._at, length) if length else b""
+            if len(found) != length:  # else it would pass for the file's end
+                raise OSError(REMOTE, f"{len(found)} bytes came of {length} that were asked for at {self._at}")
         self._at += len(found)
         return found

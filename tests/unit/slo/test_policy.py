@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine import InvalidInput
+from hudi_assets.engine import InvalidInput, iso
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, LogSummary
 from hudi_assets.engine.model import FileSlice, LogFile, StartNow, WaitUntil
 from hudi_assets.engine.slo.learning import learn
@@ -161,11 +161,16 @@ def test_no_threshold_lies_above_the_watermark() -> None:
     """Else rows of the next commit, in time by the data latency, would lie below what was compacted."""
     found = starts(view(group("a", 10**9, log(5.98), log(3), log(0.2))))
     assert (found.threshold, found.logs) == (NOW - 3 * HOUR, 2)
-    above = waits(view(group("a", 10**8, log(5.99)), latency=7 * HOUR))
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_what_lies_above_the_watermark_is_waited_for_until_the_watermark_is_there(cut: Cut) -> None:
+    above = waits(view(group("a", 10**8, log(5.99)), latency=7 * HOUR, cut=cut))
+    assert f"the oldest remaining event is of {iso(NOW - round(5.99 * HOUR))}" in above.why
     assert above.until_ms == NOW - round(5.99 * HOUR) + 7 * HOUR
     assert "above the watermark, which lies 7 h behind the clock" in above.why
     assert "no compaction keeps an SLO of 6 h with a data latency of 7 h" in above.why
-    starts(view(group("a", 10**8, log(5.99)), latency=7 * HOUR), now=above.until_ms)
+    starts(view(group("a", 10**8, log(5.99)), latency=7 * HOUR, cut=cut), now=above.until_ms)
 
 
 def test_a_gap_between_two_starts() -> None:

@@ -133,7 +133,9 @@ class EventTimeBased:
 
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
         needed, remain = self._filtered(slice_)
-        return (slice_.log_files, _NO_LOGS) if self.whole_slices and needed else (needed, remain)
+        # What holds nothing is taken along, but is no reason to rewrite what can wait.
+        due = self.whole_slices and any(not self.summaries[log.path].holds_nothing for log in needed)
+        return (slice_.log_files, _NO_LOGS) if due else (needed, remain)
 
     def needed(self, slice_: FileSlice) -> tuple[LogFile, ...]:
         return self._filtered(slice_)[0]
