@@ -39,6 +39,9 @@ SCHEMA: Final = pa.schema(
         ("computed_at", pa.timestamp("us", tz="UTC")),
     ]
 )
+# What microseconds in 64 bits reach, years 290309 BC to 294246.
+_FIRST_MS: Final = -(2**63 // 1000)
+_LAST_MS: Final = (2**63 - 1) // 1000
 # A folder that readers were sent away from is left to those who read it then.
 _LEFT_TO_READERS_MS: Final = 3_600_000
 
@@ -71,24 +74,28 @@ def write_rows(storage: Storage, read: PublishedPartitions, before: Mapping[str,
 
 def parquet_bytes(read: PublishedPartitions) -> bytes:
     """The rows, the partition that is furthest behind first."""
-    micros = {one.partition: None if one.freshness is None else one.freshness * 1000 for one in read.partitions}
     rows = [
         {
             "partition_path": one.partition,
-            "freshness": micros[one.partition],
+            "freshness": _timestamp(one.freshness),
             "freshness_ms": one.freshness,
             "reason": one.reason,
             "behind": one.holds_back,
             "log_files": one.remaining_log_files,
             "log_bytes": one.remaining_bytes,
             "as_of_instant": read.instant,
-            "computed_at": read.computed_at * 1000,
+            "computed_at": _timestamp(read.computed_at),
         }
         for one in read.partitions
     ]
     out = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out)
     return bytes(out.getvalue())
+
+
+def _timestamp(ms: int | None) -> int | None:
+    """Microseconds; None also for a time that they do not reach, as an event time may be that only stands for none."""
+    return ms * 1000 if ms is not None and _FIRST_MS <= ms <= _LAST_MS else None
 
 
 def new_table(database: str, name: str, owner: str, location: str, properties: Mapping[str, str]) -> Entry:

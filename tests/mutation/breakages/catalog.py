@@ -8,7 +8,6 @@ NOTES = ("tests/catalog/test_notes.py",)
 PUBLICATION = ("tests/unit/test_publication.py",)
 CATALOG_VALUES = ("tests/unit/test_catalog_values.py",)
 PUBLISHING = ("tests/unit/test_publishing.py",)
-PARTITION_TABLE = ("tests/catalog/test_partition_table.py",)
 NOTED_VIEWS = ("tests/catalog/test_clean_from_python.py",)
 METASTORE = ("tests/unit/test_metastore_start.py",)
 
@@ -360,27 +359,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    if published.get(_PARTITIONS_DIGEST) != told.digest:\n",
         "    if _PARTITIONS_DIGEST not in published:\n",
         CATALOG_VALUES,
-    ),
-    Breakage(
-        "the rows that a reader began to read are deleted under it",
-        "hudi_assets/catalog/partition_table.py",
-        "        begun = following.rpartition(",
-        "        begun = old.rpartition(",
-        PARTITION_TABLE,
-    ),
-    Breakage(
-        "a table with the freshness of the partitions stays where it is not wanted any more",
-        "hudi_assets/catalog/publishing.py",
-        "            metastore.drop(names.database, name)\n",
-        "            pass\n",
-        PARTITION_TABLE,
-    ),
-    Breakage(
-        "nobody notices that the freshness of the partitions is of another publication",
-        "hudi_assets/catalog/places.py",
-        "            beside.append(partitions)\n",
-        "            pass\n",
-        PARTITION_TABLE,
     ),
     Breakage(
         "the first start of the metastore has the time of one Java",
