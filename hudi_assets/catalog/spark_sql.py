@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hudi_assets.catalog import partition_table
-from hudi_assets.catalog.publication import PATH, REASON, properties_of
+from hudi_assets.catalog.publication import PATH, PREFIX, properties_of
 from hudi_assets.catalog.publishing import (
     SOURCE,
     Form,
@@ -53,7 +53,8 @@ def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dic
     if read.partitions is not None:
         folder = partition_table.write_rows(table.storage, read.partitions, partitions or {})
     if names.form is Form.SYNCED:
-        _set_properties(spark, synced, properties)
+        for name in synced:
+            _set_properties(spark, names, name, properties)
     else:
         query = read_optimized_text(read.schema, read.groups)
         spark.sql(view_statement(_name(names, names.ro), query, properties))
@@ -150,14 +151,14 @@ def _put_partitions(
             spark.sql(f"DROP TABLE IF EXISTS {name}")
             partition_table.delete_rows(table.storage, old)
         return
-    told = _listed({**properties, partition_table.FOLDER: folder})
+    told = {**properties, partition_table.FOLDER: folder}
     place = escaped(table.storage.uri(folder))
     if old is None:
         columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in partition_table.SCHEMA)
-        spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{place}' TBLPROPERTIES ({told})")
+        spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{place}' TBLPROPERTIES ({_listed(told)})")
     else:
         spark.sql(f"ALTER TABLE {name} SET LOCATION '{place}'")
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({told})")
+        _set_properties(spark, names, names.partitions, told)
     partition_table.delete_left(table.storage, folder)
 
 
@@ -183,7 +184,7 @@ def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, pr
 
 
 def _synced(spark: SparkSession, names: Names, path: str) -> list[str]:
-    """The quoted names of the synced tables that are there, each the table at `path`."""
+    """The names of the synced tables that are there, each the table at `path`."""
     there = [name for name in (names.ro, names.rt) if spark.catalog.tableExists(_name(names, name))]
     if not there:
         raise no_synced_table(names)
@@ -193,14 +194,17 @@ def _synced(spark: SparkSession, names: Names, path: str) -> list[str]:
         location = found.storage().locationUri()
         place = None if location.isEmpty() else _as_hadoop_writes_it(spark, location.get())
         refuse_other_synced(f"{names.database}.{name}", is_view=is_view, place=place, path=path)
-    return [_name(names, name) for name in there]
+    return there
 
 
-def _set_properties(spark: SparkSession, synced: list[str], properties: Mapping[str, str]) -> None:
-    for name in synced:
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
-        if REASON not in properties:  # an earlier one would stay
-            spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{REASON}')")
+def _set_properties(spark: SparkSession, names: Names, name: str, properties: Mapping[str, str]) -> None:
+    """Ours in the place of those that we set before."""
+    spark.sql(f"ALTER TABLE {_name(names, name)} SET TBLPROPERTIES ({_listed(properties)})")
+    there = properties_by_spark(spark, names.database, name)
+    former = sorted(key for key in there if key.startswith(PREFIX) and key not in properties)
+    if former:
+        listed = ", ".join(f"'{escaped(key)}'" for key in former)
+        spark.sql(f"ALTER TABLE {_name(names, name)} UNSET TBLPROPERTIES IF EXISTS ({listed})")
 
 
 def _metadata(spark: SparkSession, name: str) -> Any:

@@ -123,10 +123,10 @@ BREAKAGES: tuple[Breakage, ...] = (
         PUBLICATION,
     ),
     Breakage(
-        "a reason of before stays in a synced table",
+        "what was published before stays in a synced table",
         "hudi_assets/catalog/spark_sql.py",
-        "        if REASON not in properties:",
-        "        if REASON in ():",
+        "    if former:\n",
+        "    if former == ['hudi_assets.reason']:\n",
         PUBLICATION,
     ),
     Breakage(
