@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -96,6 +97,43 @@ def parquet_bytes(read: PublishedPartitions) -> bytes:
 def _timestamp(ms: int | None) -> int | None:
     """Microseconds; None also for a time that they do not reach, as an event time may be that only stands for none."""
     return ms * 1000 if ms is not None and _FIRST_MS <= ms <= _LAST_MS else None
+
+
+class Standing(Protocol):
+    """The table in one catalog, as a publisher has found it."""
+
+    @property
+    def parameters(self) -> Mapping[str, str] | None:
+        """Of the entry that is there; None where none of ours is."""
+
+    def put(self, location: str, properties: Mapping[str, str]) -> None:
+        """Make the entry, or send its readers to this folder (a URI)."""
+
+    def drop(self) -> None:
+        """Take the entry out; its files stay."""
+
+
+@contextmanager
+def beside_views(
+    stands: Standing, storage: Storage, read: PublishedPartitions | None, properties: Mapping[str, str]
+) -> Iterator[None]:
+    """Around what publishes the views: the table of the partitions is put after them.
+
+    Where it is not wanted it goes before them. A publisher that dies in between leaves properties that name a table
+    which is not there, and the next look mends that. Of a table that no properties name nobody would know.
+    """
+    if read is None:
+        before = stands.parameters
+        if before is not None:
+            stands.drop()
+        yield
+        if before is not None:
+            delete_rows(storage, before)
+        return
+    folder = write_rows(storage, read, stands.parameters or {})  # where that cannot be done, nothing is published
+    yield
+    stands.put(storage.uri(folder), {**properties, FOLDER: folder})
+    delete_left(storage, folder)
 
 
 def new_table(database: str, name: str, owner: str, location: str, properties: Mapping[str, str]) -> Entry:

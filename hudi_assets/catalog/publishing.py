@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from hudi_assets.catalog import hive, partition_table, views
 from hudi_assets.catalog.hive import Connection, Entry
-from hudi_assets.catalog.publication import PARTITIONS, PATH, PUBLICATION, properties_of, replaced
+from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.thrift_values import texts
@@ -79,16 +79,15 @@ def _publish_views(
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
     source = _own_source(metastore, names, table.path)
-    partitions = _own_partitions(metastore, names, table, ro)
+    partitions = _own_partitions(metastore, names, table)
     read = table.publication()
     on_read(read)
     properties = properties_of(read, names.partitions)
-    rows = _write_rows(table, read, partitions)
     query = read_optimized_text(read.schema, read.groups)
-    _put(metastore, names, names.ro, ro, read, query, properties)
-    _put_source(metastore, names, source, read)
-    _put(metastore, names, names.rt, rt, read, _snapshot_query(names, read.path), properties)
-    _put_partitions(metastore, table, names, partitions, rows, properties)
+    with partition_table.beside_views(partitions, table.storage, read.partitions, properties):
+        _put(metastore, names, names.ro, ro, read, query, properties)
+        _put_source(metastore, names, source, read)
+        _put(metastore, names, names.rt, rt, read, _snapshot_query(names, read.path), properties)
     return properties
 
 
@@ -103,22 +102,28 @@ def _publish_synced(
     before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
     if all(entry is None for entry in before.values()):
         raise no_synced_table(names)
-    partitions = _own_partitions(metastore, names, table, *before.values())
+    partitions = _own_partitions(metastore, names, table)
     read = table.publication()
     on_read(read)
     properties = properties_of(read, names.partitions)
-    rows = _write_rows(table, read, partitions)
-    for name, old in before.items():
-        entry = None if old is None else _synced_table(metastore, names, name, table.path)
-        if old is None or entry is None:
-            continue
-        if _expected(entry) != _expected(old):
-            where = f"{names.database}.{name}"
-            raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
-        altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
-        metastore.alter(names.database, name, altered, expected=_expected(entry))
-    _put_partitions(metastore, table, names, partitions, rows, properties)
+    with partition_table.beside_views(partitions, table.storage, read.partitions, properties):
+        for name, old in before.items():
+            if old is not None:
+                _put_synced(metastore, names, name, old, table.path, properties)
     return properties
+
+
+def _put_synced(
+    metastore: Connection, names: Names, name: str, old: Entry, path: str, properties: Mapping[str, str]
+) -> None:
+    entry = _synced_table(metastore, names, name, path)
+    if entry is None:
+        return
+    if _expected(entry) != _expected(old):
+        where = f"{names.database}.{name}"
+        raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
+    altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
+    metastore.alter(names.database, name, altered, expected=_expected(entry))
 
 
 def _synced_table(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
@@ -175,51 +180,41 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     return found
 
 
-def _own_partitions(metastore: Connection, names: Names, table: HudiTable, *told: Entry | None) -> Entry | None:
+def _own_partitions(metastore: Connection, names: Names, table: HudiTable) -> _PartitionTable:
     """The table with the freshness of the partitions, if it is ours to replace.
 
-    Asked for only where it is to stand there, or `told`, what is published, says that it does.
+    Asked for whether it is wanted or not: one that stands there must not go on promising.
     """
-    stands = any(entry is not None and PARTITIONS in entry.parameters for entry in told)
-    if not stands and not table.config.publishes_partitions:
-        return None
     found = metastore.entry(names.database, names.partitions)
     if found is not None and not partition_table.is_ours(found.parameters, table.path):
-        if not table.config.publishes_partitions:
-            return None
-        raise partition_table.not_ours(f"{names.database}.{names.partitions}")
-    return found
+        if table.config.publishes_partitions:
+            raise partition_table.not_ours(f"{names.database}.{names.partitions}")
+        found = None
+    return _PartitionTable(metastore, names, found)
 
 
-def _write_rows(table: HudiTable, read: Publication, old: Entry | None) -> str | None:
-    """Before anything is altered: where the rows cannot be written, nothing is published."""
-    if read.partitions is None:
-        return None
-    return partition_table.write_rows(table.storage, read.partitions, {} if old is None else old.parameters)
+class _PartitionTable:
+    """As `partition_table.Standing`."""
 
+    def __init__(self, metastore: Connection, names: Names, entry: Entry | None) -> None:
+        self._metastore, self._database, self._name, self._entry = metastore, names.database, names.partitions, entry
 
-def _put_partitions(
-    metastore: Connection,
-    table: HudiTable,
-    names: Names,
-    old: Entry | None,
-    folder: str | None,
-    properties: Mapping[str, str],
-) -> None:
-    """Send readers to the new rows; without any, take the table out that is there."""
-    name = names.partitions
-    if folder is None:
-        if old is not None:
-            metastore.drop(names.database, name)
-            partition_table.delete_rows(table.storage, old.parameters)
-        return
-    place, told = table.storage.uri(folder), {**properties, partition_table.FOLDER: folder}
-    if old is None:
-        metastore.create(names.database, name, partition_table.new_table(names.database, name, _user(), place, told))
-    else:
-        moved = partition_table.moved(old, place, told)
-        metastore.alter(names.database, name, moved, expected=_expected(old))
-    partition_table.delete_left(table.storage, folder)
+    @property
+    def parameters(self) -> Mapping[str, str] | None:
+        return None if self._entry is None else self._entry.parameters
+
+    def put(self, location: str, properties: Mapping[str, str]) -> None:
+        if self._entry is None:
+            made = partition_table.new_table(self._database, self._name, _user(), location, properties)
+            self._metastore.create(self._database, self._name, made)
+        else:
+            made = partition_table.moved(self._entry, location, properties)
+            self._metastore.alter(self._database, self._name, made, expected=_expected(self._entry))
+        self._entry = made
+
+    def drop(self) -> None:
+        self._metastore.drop(self._database, self._name)
+        self._entry = None
 
 
 def no_synced_table(names: Names) -> InvalidInput:

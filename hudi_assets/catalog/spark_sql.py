@@ -49,25 +49,21 @@ def publish_by_spark(spark: SparkSession, table: HudiTable, names: Names) -> dic
     partitions = _own_partitions(spark, names, table)
     read = table.publication()
     properties = properties_of(read, names.partitions)
-    folder = None
-    if read.partitions is not None:
-        folder = partition_table.write_rows(table.storage, read.partitions, partitions or {})
-    if names.form is Form.SYNCED:
-        for name in synced:
-            _set_properties(spark, names, name, properties)
-    else:
-        query = read_optimized_text(read.schema, read.groups)
-        spark.sql(view_statement(_name(names, names.ro), query, properties))
-        if with_snapshot:
-            spark.sql(_snapshot_statement(spark, names, read, properties))
-    _put_partitions(spark, table, names, partitions, folder, properties)
+    with partition_table.beside_views(partitions, table.storage, read.partitions, properties):
+        if names.form is Form.SYNCED:
+            for name in synced:
+                _set_properties(spark, names, name, properties)
+        else:
+            query = read_optimized_text(read.schema, read.groups)
+            spark.sql(view_statement(_name(names, names.ro), query, properties))
+            if with_snapshot:
+                spark.sql(_snapshot_statement(spark, names, read, properties))
     return properties
 
 
 def remove_by_spark(spark: SparkSession, names: Names) -> None:
     """Take a table's views out of the catalog, and what stands beside them. What others made stays."""
-    if (path := _view_of(spark, names, names.ro)) is not None:
-        _drop_partitions(spark, names, path)
+    _drop_partitions(spark, names)
     for view in (names.ro, names.rt):
         if _view_of(spark, names, view) is not None:
             spark.sql(f"DROP VIEW IF EXISTS {_name(names, view)}")
@@ -124,50 +120,52 @@ def _read_by(spark: SparkSession, names: Names) -> str | None:
     return None
 
 
-def _own_partitions(spark: SparkSession, names: Names, table: HudiTable) -> dict[str, str] | None:
-    """What the table with the freshness of the partitions says, if it is ours to replace; None where there is none."""
-    if not spark.catalog.tableExists(_name(names, names.partitions)):
-        return None
-    found = properties_by_spark(spark, names.database, names.partitions)
-    if partition_table.is_ours(found, table.path):
-        return found
-    if table.config.publishes_partitions:
-        raise partition_table.not_ours(f"{names.database}.{names.partitions}")
-    return None
-
-
-def _put_partitions(
-    spark: SparkSession,
-    table: HudiTable,
-    names: Names,
-    old: Mapping[str, str] | None,
-    folder: str | None,
-    properties: Mapping[str, str],
-) -> None:
-    """Send readers to the new rows; without any, take the table out that is there."""
-    name = _name(names, names.partitions)
-    if folder is None:
-        if old is not None:
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
-            partition_table.delete_rows(table.storage, old)
-        return
-    told = {**properties, partition_table.FOLDER: folder}
-    place = escaped(table.storage.uri(folder))
-    if old is None:
-        columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in partition_table.SCHEMA)
-        spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{place}' TBLPROPERTIES ({_listed(told)})")
-    else:
-        spark.sql(f"ALTER TABLE {name} SET LOCATION '{place}'")
-        _set_properties(spark, names, names.partitions, told)
-    partition_table.delete_left(table.storage, folder)
-
-
-def _drop_partitions(spark: SparkSession, names: Names, path: str) -> None:
-    name = _name(names, names.partitions)
-    if spark.catalog.tableExists(name):
+def _own_partitions(spark: SparkSession, names: Names, table: HudiTable) -> _PartitionTable:
+    """The table with the freshness of the partitions, if it is ours to replace."""
+    found = None
+    if spark.catalog.tableExists(_name(names, names.partitions)):
         found = properties_by_spark(spark, names.database, names.partitions)
-        if partition_table.is_ours(found, path):
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
+        if not partition_table.is_ours(found, table.path):
+            if table.config.publishes_partitions:
+                raise partition_table.not_ours(f"{names.database}.{names.partitions}")
+            found = None
+    return _PartitionTable(spark, names, found)
+
+
+class _PartitionTable:
+    """As `partition_table.Standing`."""
+
+    def __init__(self, spark: SparkSession, names: Names, parameters: Mapping[str, str] | None) -> None:
+        self._spark, self._names, self._quoted = spark, names, _name(names, names.partitions)
+        self.parameters = parameters
+
+    def put(self, location: str, properties: Mapping[str, str]) -> None:
+        place = f"LOCATION '{escaped(location)}'"
+        if self.parameters is None:
+            columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in partition_table.SCHEMA)
+            self._spark.sql(
+                f"CREATE TABLE {self._quoted} ({columns}) USING parquet {place} TBLPROPERTIES ({_listed(properties)})"
+            )
+        else:
+            self._spark.sql(f"ALTER TABLE {self._quoted} SET {place}")
+            _set_properties(self._spark, self._names, self._names.partitions, properties)
+        self.parameters = properties
+
+    def drop(self) -> None:
+        self._spark.sql(f"DROP TABLE IF EXISTS {self._quoted}")
+        self.parameters = None
+
+
+def _drop_partitions(spark: SparkSession, names: Names) -> None:
+    """That of the table whose views or synced tables these are; where they do not say, what we made for any table."""
+    if not spark.catalog.tableExists(_name(names, names.partitions)):
+        return
+    found = properties_by_spark(spark, names.database, names.partitions)
+    there = [name for name in (names.ro, names.rt) if spark.catalog.tableExists(_name(names, name))]
+    told = [properties_by_spark(spark, names.database, name).get(PATH) for name in there]
+    path = next((one for one in told if one is not None), found.get(PATH, ""))
+    if partition_table.is_ours(found, path):
+        _PartitionTable(spark, names, found).drop()
 
 
 def _snapshot_statement(spark: SparkSession, names: Names, read: Publication, properties: Mapping[str, str]) -> str:

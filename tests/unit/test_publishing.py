@@ -36,7 +36,7 @@ class _Table:
 
     def __init__(self, path: str, schema: pa.Schema = _SCHEMA) -> None:
         self.path, self.schema = path, schema
-        self.config = SimpleNamespace(publishes_partitions=False)
+        self.config, self.storage = SimpleNamespace(publishes_partitions=False), None
         self.meanwhile: Callable[[], None] = lambda: None
 
     def publication(self) -> Publication:

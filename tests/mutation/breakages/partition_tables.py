@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.breakages.breakage import Breakage
 
 PARTITION_TABLE = ("tests/catalog/test_partition_table.py",)
+PUBLICATIONS = ("tests/catalog/test_partition_publications.py",)
 ROWS = ("tests/unit/test_partition_rows.py",)
 
 
@@ -18,10 +19,46 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "a table with the freshness of the partitions stays where it is not wanted any more",
-        "hudi_assets/catalog/publishing.py",
-        "            metastore.drop(names.database, name)\n",
+        "hudi_assets/catalog/partition_table.py",
+        "            stands.drop()\n",
         "            pass\n",
-        PARTITION_TABLE,
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "the table of the partitions stays for ever where its publisher died while it was switched off",
+        "hudi_assets/catalog/partition_table.py",
+        "        if before is not None:\n            stands.drop()\n        yield\n",
+        "        yield\n        if before is not None:\n            stands.drop()\n",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "the table of the partitions stays for ever where the view that named it is gone",
+        "hudi_assets/catalog/publishing.py",
+        "    found = metastore.entry(names.database, names.partitions)\n",
+        "    ro = metastore.entry(names.database, names.ro)\n"
+        "    found = None if ro is None else metastore.entry(names.database, names.partitions)\n",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "by Spark the table of the partitions beside synced tables is not removed",
+        "hudi_assets/catalog/spark_sql.py",
+        "    _drop_partitions(spark, names)\n    for view",
+        "    if _view_of(spark, names, names.ro) is not None:\n        _drop_partitions(spark, names)\n    for view",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "by Spark the removal of a table takes another one's table of the partitions along",
+        "hudi_assets/catalog/spark_sql.py",
+        "    if partition_table.is_ours(found, path):\n",
+        "    if PATH in found:\n",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "by Spark a reason of before stays in the table of the partitions",
+        "hudi_assets/catalog/spark_sql.py",
+        "            _set_properties(self._spark, self._names, self._names.partitions, properties)\n",
+        '            self._spark.sql(f"ALTER TABLE {self._quoted} SET TBLPROPERTIES ({_listed(properties)})")\n',
+        PUBLICATIONS,
     ),
     Breakage(
         "nobody notices that the freshness of the partitions is of another publication",
