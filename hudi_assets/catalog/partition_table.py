@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, Protocol
 
@@ -19,12 +20,12 @@ import pyarrow.parquet as pq
 
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.hive import Entry
-from hudi_assets.catalog.publication import PATH, replaced
+from hudi_assets.catalog.publication import PATH, PUBLICATION, replaced
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.spark_types import hive_columns
 from hudi_assets.catalog.thrift_values import Struct, structure, text, texts
 from hudi_assets.catalog.views import PARQUET, new_entry_fields, storage_of
-from hudi_assets.engine import PARTITION_TABLES, InvalidInput, PublishedPartitions, Storage
+from hudi_assets.engine import PARTITION_TABLES, InvalidInput, PartitionFreshness, PublishedPartitions, Storage
 
 FOLDER: Final = "hudi_assets.folder"
 SCHEMA: Final = pa.schema(
@@ -40,6 +41,8 @@ SCHEMA: Final = pa.schema(
         ("computed_at", pa.timestamp("us", tz="UTC")),
     ]
 )
+# By which promises are compared.
+_PROMISE: Final = ["partition_path", "freshness_ms"]
 # What microseconds in 64 bits reach, years 290309 BC to 294246.
 _FIRST_MS: Final = -(2**63 // 1000)
 _LAST_MS: Final = (2**63 - 1) // 1000
@@ -69,7 +72,7 @@ def write_rows(storage: Storage, read: PublishedPartitions, before: Mapping[str,
     """
     parent = before.get(FOLDER, "").rpartition("/")[0] or f"{PARTITION_TABLES}/{uuid.uuid4().hex[:16]}"
     folder = f"{parent}/{_now_ms():013d}-{uuid.uuid4().hex[:8]}"
-    storage.replace(f"{folder}/partitions.parquet", parquet_bytes(read))
+    storage.replace(_file(folder), parquet_bytes(read))
     return folder
 
 
@@ -117,10 +120,13 @@ class Standing(Protocol):
 def beside_views(
     stands: Standing, storage: Storage, read: PublishedPartitions | None, properties: Mapping[str, str]
 ) -> Iterator[None]:
-    """Around what publishes the views: the table of the partitions is put after them.
+    """Around what publishes the views: promises that fall are told before them, those that rise after them.
 
-    Where it is not wanted it goes before them. A publisher that dies in between leaves properties that name a table
-    which is not there, and the next look mends that. Of a table that no properties name nobody would know.
+    So at no time the table promises what is not in the read-optimized view, and neither does what a publisher leaves
+    that dies in between. Where some fall and others rise, it has the lower one of each in the meantime.
+
+    Where it is not wanted it goes before the views. If the publisher dies then, they name a table which is not there,
+    and the next look mends that. Of a table that no properties name nobody would know.
     """
     if read is None:
         before = stands.parameters
@@ -130,10 +136,59 @@ def beside_views(
         if before is not None:
             delete_rows(storage, before)
         return
-    folder = write_rows(storage, read, stands.parameters or {})  # where that cannot be done, nothing is published
+    told = stands.parameters or {}
+    lower = lowered(read, _published(storage, told))
+    first = None if lower is None else write_rows(storage, lower, told)
+    last = None if lower == read else write_rows(storage, read, told)
+    if first is not None:
+        # With more to come it is of no publication: it must not count as together with the views.
+        mark = properties if last is None else {**properties, PUBLICATION: uuid.uuid4().hex}
+        stands.put(storage.uri(first), {**mark, FOLDER: first})
     yield
-    stands.put(storage.uri(folder), {**properties, FOLDER: folder})
-    delete_left(storage, folder)
+    if last is not None:
+        stands.put(storage.uri(last), {**properties, FOLDER: last})
+    delete_left(storage, last or first or "")
+
+
+def lowered(read: PublishedPartitions, published: Mapping[str, int | None]) -> PublishedPartitions | None:
+    """Of each partition the lower one of both promises; None where none falls. `published`: what readers are told now.
+
+    A partition that they are told nothing of stays out, and so does one that is gone.
+    """
+    now = {one.partition: one.freshness for one in read.partitions}
+    if not any(_is_lower(now.get(partition), was) for partition, was in published.items()):
+        return None
+    rows = (_at_most(one, published[one.partition]) for one in read.partitions if one.partition in published)
+    return replace(read, partitions=tuple(rows))
+
+
+def _is_lower(now: int | None, was: int | None) -> bool:
+    return was is not None and (now is None or now < was)
+
+
+def _at_most(one: PartitionFreshness, most: int | None) -> PartitionFreshness:
+    if one.freshness is None or (most is not None and one.freshness <= most):
+        return one
+    return replace(one, freshness=most, reason="it is being published" if most is None else None)
+
+
+def _published(storage: Storage, told: Mapping[str, str]) -> dict[str, int | None]:
+    """Each partition's freshness as readers are told it. What cannot be read tells them nothing."""
+    if FOLDER not in told:
+        return {}
+    try:
+        data = storage.read(_file(told[FOLDER]))
+    except FileNotFoundError:
+        return {}
+    try:
+        found = pq.read_table(pa.BufferReader(data), columns=_PROMISE)
+        return dict(zip(*(found[name].to_pylist() for name in _PROMISE), strict=True))
+    except (pa.ArrowException, OSError, KeyError):  # damaged
+        return {}
+
+
+def _file(folder: str) -> str:
+    return f"{folder}/partitions.parquet"
 
 
 def new_table(database: str, name: str, owner: str, location: str, properties: Mapping[str, str]) -> Entry:

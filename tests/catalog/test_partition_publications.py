@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_assets.catalog import hive, spark_sql
@@ -104,6 +105,123 @@ def test_it_goes_where_the_view_that_named_it_is_gone(tmp_path: Path, memory: Me
     del memory.standing[AT, "default", "t_ro"]
     here.publish(HudiTable.open(table.path))
     assert entry_of(memory) is None
+
+
+# -- promises that rise, and those that fall
+
+
+Promises = dict[str, int | None]
+
+
+def promises(table: HudiTable, entry: Entry) -> Promises:
+    found = pq.read_table(f"{table.path}/{entry.parameters[FOLDER]}/partitions.parquet").to_pylist()
+    return {one["partition_path"]: one["freshness_ms"] for one in found}
+
+
+@pytest.fixture
+def puts(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the entries that are put, in order."""
+    order: list[str] = []
+    create = memory.create
+
+    def put(database: str, name: str, entry: Entry) -> None:
+        order.append(name)
+        create(database, name, entry)
+
+    monkeypatch.setattr(memory, "create", put)
+    return order
+
+
+def ended(table: HudiTable, here: Place, memory: Memory) -> Promises:
+    """What is promised once somebody has followed, of one publication."""
+    follow(table.look(), table, here)
+    found, entry = here.found(), entry_of(memory)
+    assert found is not None
+    assert found.together
+    assert entry is not None
+    assert follow(table.look(), table, here).properties is None
+    return promises(table, entry)
+
+
+@each_form
+def test_what_rises_is_told_after_the_view_has_it(
+    tmp_path: Path, memory: Memory, session: LocalSession, puts: list[str], form: Form
+) -> None:
+    table = two_partitions(tmp_path, session)
+    here = place(memory, table, form)
+    here.publish(table)
+    first = entry_of(memory)
+    assert first is not None
+    table.compact(session)
+    puts.clear()
+    memory.dies_at = "t_ro"
+    with pytest.raises(KeyboardInterrupt):
+        here.publish(table)
+    assert entry_of(memory) == first
+    memory.dies_at = None
+    puts.clear()
+    assert ended(table, here, memory) == {"part=x": 4 * HOUR, "part=y": 4 * HOUR}
+    assert (puts[0], puts[-1], puts.count("t_freshness")) == ("t_ro", "t_freshness", 1)
+
+
+@each_form
+def test_what_falls_is_told_before(
+    tmp_path: Path, memory: Memory, session: LocalSession, puts: list[str], form: Form
+) -> None:
+    table = two_partitions(tmp_path, session)
+    here = place(memory, table, form)
+    here.publish(table)
+    write(table, session, row("d", 2 * HOUR + 1, "y"), clock=5 * HOUR)  # late, in the cold partition
+    memory.dies_at = "t_ro"
+    puts.clear()
+    with pytest.raises(KeyboardInterrupt):
+        here.publish(table)
+    entry = entry_of(memory)
+    assert entry is not None
+    fallen = {"part=x": 3 * HOUR - 1, "part=y": 2 * HOUR}
+    assert promises(table, entry) == fallen
+    assert puts == ["t_freshness", "t_ro"]
+    memory.dies_at = None
+    assert ended(table, here, memory) == fallen
+
+
+@each_form
+@pytest.mark.parametrize("dies_at", ["t_ro", "t_freshness"])
+def test_where_one_falls_and_another_rises_neither_is_told_too_much(
+    tmp_path: Path, memory: Memory, session: LocalSession, puts: list[str], form: Form, dies_at: str
+) -> None:
+    table = two_partitions(tmp_path, session)
+    here = place(memory, table, form)
+    here.publish(table)
+    table.compact(session)
+    write(table, session, row("d", 2 * HOUR + 1, "y"), row("e", HOUR, "z"), clock=5 * HOUR)
+    memory.die_at(dies_at, after=1 if dies_at == "t_freshness" else 0)
+    puts.clear()
+    with pytest.raises(KeyboardInterrupt):
+        here.publish(table)
+    entry = entry_of(memory)
+    assert entry is not None
+    assert promises(table, entry) == {"part=x": 3 * HOUR - 1, "part=y": 2 * HOUR}
+    assert (puts[0], puts[1], puts[-1]) == ("t_freshness", "t_ro", dies_at)
+    found = here.found()
+    assert found is not None
+    assert not found.together
+    memory.dies_at = None
+    assert ended(table, here, memory) == {"part=x": 4 * HOUR, "part=y": 2 * HOUR, "part=z": HOUR - 1}
+
+
+def test_rows_that_are_gone_or_damaged_tell_nobody_anything(
+    tmp_path: Path, memory: Memory, session: LocalSession
+) -> None:
+    table = two_partitions(tmp_path, session)
+    here = place(memory, table)
+    for damage in (Path.unlink, lambda file: file.write_bytes(b"PAR1")):
+        here.publish(table)
+        entry = entry_of(memory)
+        assert entry is not None
+        damage(Path(table.path, entry.parameters[FOLDER], "partitions.parquet"))
+    here.publish(table)
+    assert ended(table, here, memory)["part=y"] == 4 * HOUR
 
 
 # -- by a Spark session

@@ -74,4 +74,32 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    return ms * 1000 if ms is not None else None\n",
         ROWS,
     ),
+    Breakage(
+        "a partition's promise that falls stays too high where the publisher dies",
+        "hudi_assets/catalog/partition_table.py",
+        "    lower = lowered(read, _published(storage, told))\n",
+        "    lower = None\n",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "a partition's promise is told before the view has its rows",
+        "hudi_assets/catalog/partition_table.py",
+        "    yield\n    if last is not None:\n        stands.put(storage.uri(last), {**properties, FOLDER: last})\n",
+        "    if last is not None:\n        stands.put(storage.uri(last), {**properties, FOLDER: last})\n    yield\n",
+        PUBLICATIONS,
+    ),
+    Breakage(
+        "a promise that rises is told with another one that falls",
+        "hudi_assets/catalog/partition_table.py",
+        "    return replace(one, freshness=most, reason=",
+        "    return replace(one, freshness=one.freshness, reason=",
+        ROWS,
+    ),
+    Breakage(
+        "nobody notices that the partitions are only told what falls",
+        "hudi_assets/catalog/partition_table.py",
+        "        mark = properties if last is None else {**properties, PUBLICATION: uuid.uuid4().hex}\n",
+        "        mark = properties\n",
+        PUBLICATIONS,
+    ),
 )
