@@ -9,7 +9,8 @@
 Begin at `places.Place`, a table's names in one metastore: it finds and publishes. `publishing` does so, `publication`
 has the properties. How Spark keeps a view is in `spark_types`, `queries` and `views`. `hive.Connection` speaks a Hive
 metastore's own protocol, by `thrift_values`; `hive.Entry` is a table or view there. `spark_sql` publishes through a
-Spark session, for catalogs that no other way leads to. `follow` keeps the published state true at a sensor's tick.
-`metastore.Metastore` is the one that runs in the home directory. `same_table` tells whether two locations are one
+Spark session, for catalogs that no other way leads to. `partition_table` is the freshness of each partition as a table
+beside both forms, and `partition_folders` where its rows lie. `follow` keeps the published state true at a sensor's
+tick. `metastore.Metastore` is the one that runs in the home directory. `same_table` tells whether two locations are one
 table's. The command line, the resource `Catalog` and the sensor call this package.
 """

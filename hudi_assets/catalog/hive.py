@@ -36,6 +36,10 @@ _NO_SUCH_DATABASE = 3
 _QUESTION, _QUESTION_OF_MANY = _QUESTIONS = ("get_table_req", "get_table_objects_by_name_req")
 
 
+class Refused(EnvironmentProblem):
+    """The metastore answered, and did not do it."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A table or view as the metastore has it, whole."""
@@ -170,13 +174,13 @@ class Connection:
         """Raise what the server declared."""
         where = f"{self._uri} {what}"
         if answer.refused is not None:
-            raise EnvironmentProblem(f"The metastore refused the call: {answer.refused}", where=where, hint=_ITS_LOG)
+            raise Refused(f"The metastore refused the call: {answer.refused}", where=where, hint=_ITS_LOG)
         said = next((_message(value.data) for number, value in answer.result.fields.items() if number), None)
         if said is None:
             return
         if _MODIFIED in said:
             raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
-        raise EnvironmentProblem(f"The metastore did not do it: {said}", where=where, hint=_ITS_LOG)
+        raise Refused(f"The metastore did not do it: {said}", where=where, hint=_ITS_LOG)
 
 
 @contextmanager

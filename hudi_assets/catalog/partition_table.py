@@ -7,12 +7,11 @@ call. So a reader has one publication's rows or the next one's, and what it bega
 
 from __future__ import annotations
 
-import time
+import hashlib
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 
 from hudi_assets.catalog import hive
 from hudi_assets.catalog.hive import Entry
+from hudi_assets.catalog.partition_folders import Folders, file_in
 from hudi_assets.catalog.publication import PATH, PUBLICATION, replaced
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.spark_types import hive_columns
@@ -46,8 +46,6 @@ _PROMISE: Final = ["partition_path", "freshness_ms"]
 # What microseconds in 64 bits reach, years 290309 BC to 294246.
 _FIRST_MS: Final = -(2**63 // 1000)
 _LAST_MS: Final = (2**63 - 1) // 1000
-# A folder that readers were sent away from is left to those who read it then.
-_LEFT_TO_READERS_MS: Final = 3_600_000
 
 
 def is_ours(parameters: Mapping[str, str], path: str) -> bool:
@@ -63,17 +61,6 @@ def not_ours(where: str) -> InvalidInput:
         where=where,
         hint="Drop it, choose another name for the read-optimized view, or leave hudi_assets.publish.partitions out.",
     )
-
-
-def write_rows(storage: Storage, read: PublishedPartitions, before: Mapping[str, str]) -> str:
-    """Write the rows where no reader is sent yet, and return the folder, relative to the table's path.
-
-    `before`: the parameters of the entry that is there, whose folder lies beside.
-    """
-    parent = before.get(FOLDER, "").rpartition("/")[0] or f"{PARTITION_TABLES}/{uuid.uuid4().hex[:16]}"
-    folder = f"{parent}/{_now_ms():013d}-{uuid.uuid4().hex[:8]}"
-    storage.replace(_file(folder), parquet_bytes(read))
-    return folder
 
 
 def parquet_bytes(read: PublishedPartitions) -> bytes:
@@ -106,6 +93,10 @@ class Standing(Protocol):
     """The table in one catalog, as a publisher has found it."""
 
     @property
+    def place(self) -> str:
+        """Which entry it is, of which catalog. Another one each time, where nobody knows the catalog."""
+
+    @property
     def parameters(self) -> Mapping[str, str] | None:
         """Of the entry that is there; None where none of ours is."""
 
@@ -114,6 +105,9 @@ class Standing(Protocol):
 
     def drop(self) -> None:
         """Take the entry out; its files stay."""
+
+    def may_name(self, folder: str, error: Exception) -> bool:
+        """Whether readers may be sent to the folder after all, where `put` has failed."""
 
 
 @contextmanager
@@ -128,26 +122,42 @@ def beside_views(
     Where it is not wanted it goes before the views. If the publisher dies then, they name a table which is not there,
     and the next look mends that. Of a table that no properties name nobody would know.
     """
-    if read is None:
-        before = stands.parameters
-        if before is not None:
-            stands.drop()
-        yield
-        if before is not None:
-            delete_rows(storage, before)
-        return
     told = stands.parameters or {}
-    lower = lowered(read, _published(storage, told))
-    first = None if lower is None else write_rows(storage, lower, told)
-    last = None if lower == read else write_rows(storage, read, told)
-    if first is not None:
-        # With more to come it is of no publication: it must not count as together with the views.
-        mark = properties if last is None else {**properties, PUBLICATION: uuid.uuid4().hex}
-        stands.put(storage.uri(first), {**mark, FOLDER: first})
-    yield
-    if last is not None:
-        stands.put(storage.uri(last), {**properties, FOLDER: last})
-    delete_left(storage, last or first or "")
+    folder = told.get(FOLDER, "")
+    own = hashlib.sha256(stands.place.encode()).hexdigest()[:16]
+    folders = Folders(storage, folder.rpartition("/")[0] or f"{PARTITION_TABLES}/{own}", folder)
+    if read is None:
+        if stands.parameters is not None:
+            stands.drop()
+            folders.delete_left()
+        yield
+        return
+    folders.delete_left()
+    try:
+        lower = lowered(read, _published(storage, told))
+        first = None if lower is None else folders.write(parquet_bytes(lower))
+        last = None if lower == read else folders.write(parquet_bytes(read))
+        if first is not None:
+            # With more to come it is of no publication: it must not count as together with the views.
+            mark = properties if last is None else {**properties, PUBLICATION: uuid.uuid4().hex}
+            _send(stands, storage, folders, first, mark)
+        yield
+        if last is not None:
+            _send(stands, storage, folders, last, properties)
+    except BaseException:
+        folders.discard_unseen()
+        raise
+
+
+def _send(stands: Standing, storage: Storage, folders: Folders, folder: str, properties: Mapping[str, str]) -> None:
+    """Send readers to a folder."""
+    folders.mark_seen(folder)
+    try:
+        stands.put(storage.uri(folder), {**properties, FOLDER: folder})
+    except Exception as error:
+        if not stands.may_name(folder, error):
+            folders.mark_unseen(folder)
+        raise
 
 
 def lowered(read: PublishedPartitions, published: Mapping[str, int | None]) -> PublishedPartitions | None:
@@ -177,7 +187,7 @@ def _published(storage: Storage, told: Mapping[str, str]) -> dict[str, int | Non
     if FOLDER not in told:
         return {}
     try:
-        data = storage.read(_file(told[FOLDER]))
+        data = storage.read(file_in(told[FOLDER]))
     except FileNotFoundError:
         return {}
     try:
@@ -185,10 +195,6 @@ def _published(storage: Storage, told: Mapping[str, str]) -> dict[str, int | Non
         return dict(zip(*(found[name].to_pylist() for name in _PROMISE), strict=True))
     except (pa.ArrowException, OSError, KeyError):  # damaged
         return {}
-
-
-def _file(folder: str) -> str:
-    return f"{folder}/partitions.parquet"
 
 
 def new_table(database: str, name: str, owner: str, location: str, properties: Mapping[str, str]) -> Entry:
@@ -207,20 +213,3 @@ def moved(entry: Entry, location: str, properties: Mapping[str, str]) -> Entry:
     storage = entry.table.struct(hive.STORAGE).fields | {2: text(location)}
     parameters = replaced(entry.parameters, properties)
     return entry.replaced({hive.STORAGE: structure(storage), hive.PARAMETERS: texts(parameters)})
-
-
-def delete_rows(storage: Storage, published: Mapping[str, str]) -> None:
-    """Of an entry that was dropped."""
-    storage.delete_tree(published[FOLDER].rpartition("/")[0])
-
-
-def delete_left(storage: Storage, folder: str) -> None:
-    """Delete what lies beside a folder and was left by readers an hour ago: when the next one was made."""
-    for old, following in pairwise(sorted(storage.list_directories(folder.rpartition("/")[0]))):
-        begun = following.rpartition("/")[2].partition("-")[0]
-        if old < folder and begun.isdigit() and int(begun) < _now_ms() - _LEFT_TO_READERS_MS:
-            storage.delete_tree(old)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -139,7 +139,9 @@ class Place:
         address = self.address()
         _note(table, self, address)
         file = self.note_file
-        properties = publish(address, table, self.names, lambda read: _note_view(table, file, read.view_digest))
+        properties = publish(
+            address, table, self.names, lambda read: _note_view(table, file, read.view_digest), place=file
+        )
         with suppress(HudiAssetsError, OSError):  # readers were told already: whoever follows hears what
             _note(table, self, None)
         note_only_view(table, file, properties[VIEW_DIGEST])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,7 +19,7 @@ from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, re
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.thrift_values import texts
-from hudi_assets.engine import NAMES_FILES, Conflict, HudiTable, InvalidInput, Publication
+from hudi_assets.engine import NAMES_FILES, Conflict, HudiAssetsError, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
 _ATTEMPTS = 5
@@ -51,11 +52,17 @@ class Names:
 
 
 def publish(
-    uri: str, table: HudiTable, names: Names, on_read: Callable[[Publication], None] | None = None
+    uri: str,
+    table: HudiTable,
+    names: Names,
+    on_read: Callable[[Publication], None] | None = None,
+    *,
+    place: str | None = None,
 ) -> dict[str, str]:
     """Publish the table as it stands, and return the properties that were set.
 
-    `on_read` is told what is about to be published, before anything is changed.
+    `on_read` is told what is about to be published, before anything is changed. `place` stands for these names in this
+    metastore, where its URI is not always the same.
 
     Raises `InvalidInput` where a name is taken by something else, or synced tables are not there; `Conflict` where
     others publish all the time; `EnvironmentProblem` where the metastore does not answer.
@@ -65,7 +72,7 @@ def publish(
     for attempt in range(_ATTEMPTS):
         try:
             with hive.connect(uri) as metastore:
-                return publish_once(metastore, table, names, told)
+                return publish_once(metastore, table, names, told, place or uri)
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -73,13 +80,13 @@ def publish(
 
 
 def _publish_views(
-    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None]
+    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None], place: str
 ) -> dict[str, str]:
     """The read-optimized view first: it is the one that the promise is about."""
     ro = _own_view(metastore, names, names.ro, table.path)
     rt = _own_view(metastore, names, names.rt, table.path)
     source = _own_source(metastore, names, table.path)
-    partitions = _own_partitions(metastore, names, table)
+    partitions = _own_partitions(metastore, names, table, place)
     read = table.publication()
     on_read(read)
     properties = properties_of(read, names.partitions)
@@ -92,7 +99,7 @@ def _publish_views(
 
 
 def _publish_synced(
-    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None]
+    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None], place: str
 ) -> dict[str, str]:
     """Parameters alone: columns, partitions and location are Hive sync's.
 
@@ -102,7 +109,7 @@ def _publish_synced(
     before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
     if all(entry is None for entry in before.values()):
         raise no_synced_table(names)
-    partitions = _own_partitions(metastore, names, table)
+    partitions = _own_partitions(metastore, names, table, place)
     read = table.publication()
     on_read(read)
     properties = properties_of(read, names.partitions)
@@ -180,7 +187,7 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     return found
 
 
-def _own_partitions(metastore: Connection, names: Names, table: HudiTable) -> _PartitionTable:
+def _own_partitions(metastore: Connection, names: Names, table: HudiTable, place: str) -> _PartitionTable:
     """The table with the freshness of the partitions, if it is ours to replace.
 
     Asked for whether it is wanted or not: one that stands there must not go on promising.
@@ -190,14 +197,15 @@ def _own_partitions(metastore: Connection, names: Names, table: HudiTable) -> _P
         if table.config.publishes_partitions:
             raise partition_table.not_ours(f"{names.database}.{names.partitions}")
         found = None
-    return _PartitionTable(metastore, names, found)
+    return _PartitionTable(metastore, names, found, place)
 
 
 class _PartitionTable:
     """As `partition_table.Standing`."""
 
-    def __init__(self, metastore: Connection, names: Names, entry: Entry | None) -> None:
+    def __init__(self, metastore: Connection, names: Names, entry: Entry | None, place: str) -> None:
         self._metastore, self._database, self._name, self._entry = metastore, names.database, names.partitions, entry
+        self.place = f"{place} {names.database}.{names.partitions}".lower()
 
     @property
     def parameters(self) -> Mapping[str, str] | None:
@@ -215,6 +223,15 @@ class _PartitionTable:
     def drop(self) -> None:
         self._metastore.drop(self._database, self._name)
         self._entry = None
+
+    def may_name(self, folder: str, error: Exception) -> bool:
+        """A metastore that did not answer may still do it. One that refused is asked."""
+        if not isinstance(error, Conflict | hive.Refused):
+            return True
+        with suppress(HudiAssetsError):
+            found = self._metastore.entry(self._database, self._name)
+            return found is not None and found.parameters.get(partition_table.FOLDER) == folder
+        return True
 
 
 def no_synced_table(names: Names) -> InvalidInput:

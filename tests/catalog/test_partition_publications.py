@@ -5,56 +5,27 @@ The metastore is one in memory, the Spark session understands a few statements, 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_assets.catalog import hive, spark_sql
 from hudi_assets.catalog.follow import follow
 from hudi_assets.catalog.hive import Entry
 from hudi_assets.catalog.partition_table import FOLDER
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publication import PARTITIONS, PATH
-from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.catalog.thrift_values import Struct, structure, text, texts
-from hudi_assets.engine import PUBLISH_PARTITIONS, EnvironmentProblem, HudiTable
+from hudi_assets.catalog.publishing import Form
+from hudi_assets.engine import EnvironmentProblem, HudiTable
 from tests.catalog.in_memory import Memory, memory
-from tests.catalog.tables import HOUR, make_table, row, write
+from tests.catalog.partitions import AT, entry_of, place, two_partitions
+from tests.catalog.spark_in_memory import Spark, spark
+from tests.catalog.tables import HOUR, row, write
 from tests.tables.local_session import LocalSession
 
-__all__ = ["memory"]
+__all__ = ["memory", "spark"]
 
-ON = {PUBLISH_PARTITIONS: "true"}
-AT = "thrift://somewhere:9083"
-FRESHNESS = ("default", "t_freshness")
 each_form = pytest.mark.parametrize("form", Form)
-
-
-def two_partitions(path: Path, session: LocalSession) -> HudiTable:
-    """`x` waits for a compaction, `y` has none to wait for. The clock is its commits'."""
-    table = make_table(path / "t", clock="commit")
-    write(table, session, row("a", HOUR), row("b", HOUR, "y"), clock=2 * HOUR)
-    table.compact(session)
-    write(table, session, row("c", 3 * HOUR), clock=5 * HOUR)
-    return HudiTable.open(table.path, settings=ON)
-
-
-def place(memory: Memory, table: HudiTable, form: Form = Form.VIEWS) -> Place:
-    if form is Form.SYNCED:
-        fields = {
-            hive.STORAGE: structure({2: text(f"file:{table.path}")}),
-            hive.PARAMETERS: texts({}),
-            hive.KIND: text("EXTERNAL_TABLE"),
-        }
-        memory.standing[AT, "default", "t_ro"] = Entry(Struct(fields))
-    return Place(AT, Names("default", "t_ro", "t_rt", form))
-
-
-def entry_of(memory: Memory) -> Entry | None:
-    return memory.standing.get((AT, *FRESHNESS))
 
 
 @each_form
@@ -227,102 +198,48 @@ def test_rows_that_are_gone_or_damaged_tell_nobody_anything(
 # -- by a Spark session
 
 
-class Spark:
-    """Tables by name, with their properties; `place` is the location. `fails`: how the statement begins that does."""
-
-    version = "4.0.0"
-
-    def __init__(self) -> None:
-        self.catalog = self
-        self.tables: dict[str, dict[str, str]] = {}
-        self.fails: str | None = None
-        self.told: list[str] = []
-
-    def tableExists(self, name: str) -> bool:  # noqa: N802
-        return self._plain(name) in self.tables
-
-    def getTable(self, name: str) -> Any:  # noqa: N802
-        return type("Found", (), {"tableType": self.tables[self._plain(name)]["kind"]})
-
-    def properties(self, _: object, __: str, name: str) -> dict[str, str]:
-        return {key: value for key, value in self.tables[name].items() if key not in ("kind", "place")}
-
-    def sql(self, statement: str) -> None:
-        self.told.append(statement)
-        if self.fails is not None and statement.startswith(self.fails):
-            raise RuntimeError(self.fails)
-        verb, name = re.match(r"([A-Z ]+?)(?: IF EXISTS)? `default`\.`(\w+)`", statement).groups()  # type: ignore[union-attr]
-        pairs = dict(re.findall(r"'([^']*)' = '([^']*)'", statement))
-        location = re.search("LOCATION '(.*?)'", statement)
-        if verb.startswith("DROP"):
-            self.tables.pop(name)
-        elif verb.startswith("CREATE"):
-            assert verb.startswith("CREATE OR REPLACE") or name not in self.tables
-            self.tables[name] = {"kind": "VIEW" if "VIEW" in verb else "EXTERNAL", **pairs}
-        elif "UNSET" in statement:
-            for key in re.findall("'(.*?)'", statement):
-                del self.tables[name][key]
-        else:
-            self.tables[name] |= pairs
-        if location is not None:
-            self.tables[name]["place"] = location[1]
-
-    def _plain(self, name: str) -> str:
-        return name.split(".")[1].strip("`")
-
-
-SYNCED = Names("default", "t_ro", "t_rt", Form.SYNCED)
-
-
-@pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> Any:
-    made = Spark()
-    made.tables["t_ro"] = {"kind": "EXTERNAL"}
-    monkeypatch.setattr(spark_sql, "properties_by_spark", made.properties)
-    monkeypatch.setattr(spark_sql, "_synced", lambda *_: ["t_ro"])
-    return made
-
-
-def test_by_spark_nothing_of_an_earlier_publication_stays(tmp_path: Path, spark: Any, session: LocalSession) -> None:
+def test_by_spark_nothing_of_an_earlier_publication_stays(tmp_path: Path, spark: Spark, session: LocalSession) -> None:
     table = two_partitions(tmp_path, session)
-    spark_sql.publish_by_spark(spark, table, SYNCED)
+    spark.publish(table)
     spark.tables["t_freshness"] |= {"hudi_assets.reason": "a log file is gone", "theirs": "1"}
-    said = spark_sql.publish_by_spark(spark, table, SYNCED)
+    said = spark.publish(table)
     found = spark.tables["t_freshness"]
     assert spark.properties(None, "", "t_freshness") == {**said, FOLDER: found[FOLDER], "theirs": "1"}
     assert found["place"].endswith(found[FOLDER])
-    said = spark_sql.publish_by_spark(spark, HudiTable.open(table.path), SYNCED)
+    said = spark.publish(HudiTable.open(table.path))
     assert spark.tables == {"t_ro": {"kind": "EXTERNAL", **said}}
     assert PARTITIONS not in said
 
 
-def test_by_spark_it_goes_before_the_synced_table_forgets_it(tmp_path: Path, spark: Any, session: LocalSession) -> None:
+def test_by_spark_it_goes_before_the_synced_table_forgets_it(
+    tmp_path: Path, spark: Spark, session: LocalSession
+) -> None:
     table = two_partitions(tmp_path, session)
-    spark_sql.publish_by_spark(spark, table, SYNCED)
+    spark.publish(table)
     spark.fails = "ALTER TABLE `default`.`t_ro`"
     with pytest.raises(RuntimeError):
-        spark_sql.publish_by_spark(spark, HudiTable.open(table.path), SYNCED)
+        spark.publish(HudiTable.open(table.path))
     assert "t_freshness" not in spark.tables
     assert PARTITIONS in spark.tables["t_ro"]
 
 
 @pytest.mark.parametrize("said", [True, False])
 def test_by_spark_it_is_removed_from_beside_synced_tables(
-    tmp_path: Path, spark: Any, session: LocalSession, said: bool
+    tmp_path: Path, spark: Spark, session: LocalSession, said: bool
 ) -> None:
     table = two_partitions(tmp_path, session)
-    spark_sql.publish_by_spark(spark, table, SYNCED)
+    spark.publish(table)
     if not said:  # Hive sync has made it anew
         spark.tables["t_ro"] = {"kind": "EXTERNAL"}
-    spark_sql.remove_by_spark(spark, SYNCED)
+    spark.remove()
     assert set(spark.tables) == {"t_ro"}
 
 
 def test_by_spark_what_stands_beside_another_tables_is_not_removed(
-    tmp_path: Path, spark: Any, session: LocalSession
+    tmp_path: Path, spark: Spark, session: LocalSession
 ) -> None:
     table = two_partitions(tmp_path, session)
-    spark_sql.publish_by_spark(spark, table, SYNCED)
+    spark.publish(table)
     spark.tables["t_ro"][PATH] = "/lake/other"
-    spark_sql.remove_by_spark(spark, SYNCED)
+    spark.remove()
     assert set(spark.tables) == {"t_ro", "t_freshness"}

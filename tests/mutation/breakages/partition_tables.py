@@ -6,16 +6,66 @@ from tests.mutation.breakages.breakage import Breakage
 
 PARTITION_TABLE = ("tests/catalog/test_partition_table.py",)
 PUBLICATIONS = ("tests/catalog/test_partition_publications.py",)
+FOLDERS = ("tests/catalog/test_partition_folders.py",)
 ROWS = ("tests/unit/test_partition_rows.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the rows that a reader began to read are deleted under it",
+        "hudi_assets/catalog/partition_folders.py",
+        "_Name.of(then).is_older_than(",
+        "_Name.of(old).is_older_than(",
+        FOLDERS,
+    ),
+    Breakage(
+        "the rows that readers read are deleted after a publication that failed",
+        "hudi_assets/catalog/partition_folders.py",
+        "    found = {folder for folder in beside if folder > sent_to}\n",
+        "    found = set(beside)\n",
+        FOLDERS,
+    ),
+    Breakage(
+        "publications that are refused leave a file each",
         "hudi_assets/catalog/partition_table.py",
-        "        begun = following.rpartition(",
-        "        begun = old.rpartition(",
-        PARTITION_TABLE,
+        "        folders.discard_unseen()\n",
+        "",
+        FOLDERS,
+    ),
+    Breakage(
+        "publications that nobody answers to leave files that nobody finds",
+        "hudi_assets/catalog/partition_table.py",
+        "hashlib.sha256(stands.place.encode())",
+        "hashlib.sha256(uuid.uuid4().bytes)",
+        FOLDERS,
+    ),
+    Breakage(
+        "the rows are deleted that a metastore sends readers to without saying so",
+        "hudi_assets/catalog/publishing.py",
+        "        if not isinstance(error, Conflict | hive.Refused):\n            return True\n",
+        "",
+        FOLDERS,
+    ),
+    Breakage(
+        "the rows are deleted that a metastore sends readers to and says that it does not",
+        "hudi_assets/catalog/publishing.py",
+        "            return found is not None and found.parameters.get(partition_table.FOLDER) == folder\n",
+        "            return False\n",
+        FOLDERS,
+    ),
+    Breakage(
+        "what cannot be deleted fails a publication of which all is told",
+        "hudi_assets/catalog/partition_folders.py",
+        "        with suppress(HudiAssetsError, OSError):\n            beside",
+        "        if self._parent:\n            beside",
+        FOLDERS,
+    ),
+    Breakage(
+        "by Spark the rows of a table that is half moved are deleted",
+        "hudi_assets/catalog/spark_sql.py",
+        "            return bool(self._spark.catalog.tableExists(self._quoted))\n",
+        "            return False\n",
+        FOLDERS,
     ),
     Breakage(
         "a table with the freshness of the partitions stays where it is not wanted any more",
@@ -27,8 +77,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the table of the partitions stays for ever where its publisher died while it was switched off",
         "hudi_assets/catalog/partition_table.py",
-        "        if before is not None:\n            stands.drop()\n        yield\n",
-        "        yield\n        if before is not None:\n            stands.drop()\n",
+        "            stands.drop()\n            folders.delete_left()\n        yield\n",
+        "            pass\n        yield\n        if stands.parameters is not None:\n            stands.drop()\n",
         PUBLICATIONS,
     ),
     Breakage(
@@ -84,8 +134,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a partition's promise is told before the view has its rows",
         "hudi_assets/catalog/partition_table.py",
-        "    yield\n    if last is not None:\n        stands.put(storage.uri(last), {**properties, FOLDER: last})\n",
-        "    if last is not None:\n        stands.put(storage.uri(last), {**properties, FOLDER: last})\n    yield\n",
+        "        yield\n        if last is not None:\n            _send(stands, storage, folders, last, properties)\n",
+        "        if last is not None:\n            _send(stands, storage, folders, last, properties)\n        yield\n",
         PUBLICATIONS,
     ),
     Breakage(
