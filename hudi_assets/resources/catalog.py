@@ -58,7 +58,7 @@ class Catalog(ConfigurableResource):  # type: ignore[type-arg]
         return publish_by_spark(spark, table, self._names(ro, rt))
 
     def remove(self, spark: SparkSession, *, ro: str, rt: str) -> None:
-        """Take a table's own views out of the catalog."""
+        """Take a table's own views out of the catalog, and the freshness of its partitions beside either form."""
         remove_by_spark(spark, self._names(ro, rt))
 
     def properties(self, spark: SparkSession, view: str) -> dict[str, str]:
