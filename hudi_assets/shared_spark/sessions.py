@@ -49,7 +49,7 @@ class Server:
     @property
     def address(self) -> str:
         """As Spark writes one."""
-        return f"sc://localhost:{self.running.port}"
+        return f"sc://127.0.0.1:{self.running.port}"
 
 
 def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession:

@@ -83,7 +83,7 @@ def test_nobody_without_the_token_is_served(spark: SparkSession) -> None:
     other = {**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": "another"}
     program = f"""
 from pyspark.sql import SparkSession
-SparkSession.builder.remote({server.address!r}).create().range(3).count()
+SparkSession.builder.remote("sc://localhost:{server.running.port}").create().range(3).count()
 """
     done = subprocess.run([sys.executable, "-c", program], env=other, capture_output=True, text=True, check=False)
     assert done.returncode != 0

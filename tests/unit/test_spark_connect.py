@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import os
+import socket
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
+import grpc  # type: ignore[import-untyped]
 import pytest
 from pyspark.errors import PySparkException
 
 from hudi_assets.cli.table import start_spark
-from hudi_assets.engine import EnvironmentProblem, InvalidInput, connected_session, named_server, problem_of
-from hudi_assets.engine.spark import connect
+from hudi_assets.engine import (
+    EnvironmentProblem,
+    InvalidInput,
+    connected_session,
+    local_connected_session,
+    named_server,
+    problem_of,
+)
+from hudi_assets.engine.spark import connect, errors
 from tests.ports import free_port
 
 
@@ -24,6 +38,69 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EnvironmentProblem, match="No Spark Connect server answers") as problem:
         connected_session(f"sc://127.0.0.1:{free_port()}")
     assert "sc://127.0.0.1" in str(problem.value)
+
+
+@contextmanager
+def listener(address: str, seen: list[tuple[str, str]]) -> Iterator[None]:
+    """What serves nobody, and notes what it is told."""
+
+    class Noting(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, call: Any) -> None:
+            seen.append((address, dict(call.invocation_metadata).get("authorization", "")))
+
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[Noting()])
+    server.add_insecure_port(address)
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop(None).wait()
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What listeners note: their address, and the token."""
+    if not has_ipv6():
+        pytest.skip("this machine has no [::1]")
+    monkeypatch.setattr(connect, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(errors, "_SERVERS", [])
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "")  # as it was, afterwards
+    return []
+
+
+def session_at(port: int) -> Any:
+    return local_connected_session(port, "hush", str(uuid.uuid4()), "/home/server.log", lambda: True)
+
+
+def test_the_token_is_told_to_no_other_listener_at_the_servers_port(told: list[tuple[str, str]]) -> None:
+    port = free_port()
+    with listener(f"[::1]:{port}", told), listener(f"127.0.0.1:{port}", told):
+        session = session_at(port)
+        with pytest.raises(Exception, match="not found"):
+            session.range(1).collect()
+        session.stop()
+    assert set(told) == {(f"127.0.0.1:{port}", "Bearer hush")}
+
+
+def test_another_listener_at_the_port_of_a_server_that_is_gone_is_not_asked(told: list[tuple[str, str]]) -> None:
+    port = free_port()
+    with (
+        listener(f"[::1]:{port}", told),
+        pytest.raises(EnvironmentProblem, match="No Spark Connect server answers") as problem,
+    ):
+        session_at(port)
+    assert problem.value.where == "/home/server.log"
+    assert "spark stop --now" in str(problem.value)
+    assert told == []
 
 
 def test_an_address_that_is_none() -> None:

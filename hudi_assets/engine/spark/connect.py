@@ -22,8 +22,11 @@ from hudi_assets.engine.spark.java_runtime import check_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import DefaultChannelBuilder
 
 _REMOTE: Final = "SPARK_REMOTE"
+_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
+_LOOPBACK: Final = "127.0.0.1"
 _ANSWER_S: Final = 20.0
 _PACKAGE: Final = "hudi-assets"
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
@@ -72,9 +75,18 @@ def local_connected_session(
     Raises:
         EnvironmentProblem: A package is missing here, or the server does not answer.
     """
-    # By this name gRPC lets a token travel without TLS: only to the loopback address.
-    session: Any = _new_session(f"sc://localhost:{port}/;token={token};session_id={session_id};user_id={USER}")
+    check_client()
+    channels = _local_channels(port, token, session_id)
+    _check_answers(
+        channels, log, "Read that log. hudi-assets spark stop --now ends that server, and the next run starts another."
+    )
     from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    os.environ[_MODE] = (
+        "1"  # as `SparkSession.builder` does, which takes an address alone: PySpark's functions go by it
+    )
+    session: Any = ConnectSession.Builder().channelBuilder(channels).create()
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, initial_backoff=50, max_backoff=1000)])
     _CHECKED.add(session)  # the same package, and the same Python
@@ -94,7 +106,8 @@ def check_client() -> None:
 
 def _new_session(url: str) -> SparkSession:
     check_client()
-    _check_answers(url)
+    hint = "Start it (sbin/start-connect-server.sh of Spark), or correct the address."
+    _check_answers(_channels_to(url), _shown(url), hint)
     from pyspark.sql import SparkSession
 
     # Not getOrCreate: that gives the session of another server, or one that its server has ended, as well.
@@ -109,25 +122,49 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def _check_answers(url: str) -> None:
-    """PySpark itself tries for ten minutes."""
-    import grpc  # type: ignore[import-untyped]
+def _channels_to(url: str) -> DefaultChannelBuilder:
+    """As PySpark makes them of an address."""
     from pyspark.errors import PySparkException
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     try:
-        channel = DefaultChannelBuilder(url).toChannel()
+        return DefaultChannelBuilder(url)
     except PySparkException as error:
         hint = "Give one as sc://HOST:15002."
         raise EnvironmentProblem(f"{_shown(url)!r} is no address of a Spark Connect server.", hint=hint) from error
+
+
+def _local_channels(port: int, token: str, session_id: str) -> DefaultChannelBuilder:
+    """To a server of this machine, by the one address that it listens on.
+
+    PySpark sends a token without TLS to `localhost` alone. That is [::1] first, where any user of the machine
+    can listen at the same port, and be told the token.
+    """
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    class Loopback(DefaultChannelBuilder):
+        def toChannel(self) -> grpc.Channel:  # noqa: N802
+            who = grpc.access_token_call_credentials(token)
+            return self._secure_channel(
+                self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), who)
+            )
+
+    found = Loopback(f"sc://{_LOOPBACK}:{port}/;session_id={session_id};user_id={USER}")
+    found.setChannelOption("grpc.enable_http_proxy", 0)
+    return found
+
+
+def _check_answers(channels: DefaultChannelBuilder, where: str, hint: str) -> None:
+    """PySpark itself tries for ten minutes."""
+    import grpc
+
+    channel = channels.toChannel()
     try:
         grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)
     except grpc.FutureTimeoutError as error:
-        raise EnvironmentProblem(
-            f"No Spark Connect server answers within {_ANSWER_S:.0f} s.",
-            where=_shown(url),
-            hint="Start it (sbin/start-connect-server.sh of Spark), or correct the address.",
-        ) from error
+        what = f"No Spark Connect server answers within {_ANSWER_S:.0f} s."
+        raise EnvironmentProblem(what, where=where, hint=hint) from error
     finally:
         channel.close()
 

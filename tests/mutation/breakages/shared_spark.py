@@ -6,6 +6,7 @@ from tests.mutation.breakages.breakage import Breakage
 
 _ROOM = "hudi_assets/shared_spark"
 UNIT = ("tests/unit/test_shared_spark.py",)
+CONNECT = ("tests/unit/test_spark_connect.py",)
 
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -71,6 +72,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        if remote:\n",
         "        if remote and not is_shared(self.shared):\n",
         UNIT,
+    ),
+    Breakage(
+        "another user who listens at the server's port is told the token",
+        "hudi_assets/engine/spark/connect.py",
+        'Loopback(f"sc://{_LOOPBACK}:',
+        'Loopback(f"sc://localhost:',
+        CONNECT,
     ),
     Breakage(
         "an address is shown with its token",
