@@ -68,6 +68,11 @@ class ServerFolder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sessions.mkdir(exist_ok=True)
 
+    @property
+    def is_there(self) -> bool:
+        """False once somebody has deleted it."""
+        return self._sessions.exists()
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Alone with the folder. Raises `EnvironmentProblem` where another's start does not come to an end."""

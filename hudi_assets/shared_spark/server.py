@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import signal
 import sys
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +18,9 @@ from hudi_assets.engine import ConnectServer
 from hudi_assets.shared_spark.folder import Running, ServerFolder
 from hudi_assets.shared_spark.local import prepare
 
+log = logging.getLogger(__name__)
 _POLL_S: Final = 1.0
+_END_S: Final = 30.0
 
 
 def serve(folder: ServerFolder) -> None:
@@ -30,28 +36,69 @@ def serve(folder: ServerFolder) -> None:
         folder.tell(Running(server.port, token, os.getpid(), time.time()))
         _watch(folder, server, wanted["idle_ms"] / 1000)
     finally:
+        in_time = threading.Timer(_END_S, _end_at_once)
+        in_time.daemon = True
+        in_time.start()
         folder.forget()
         server.stop()
+        in_time.cancel()
+
+
+def _end_at_once() -> None:
+    """For a Java that does not end: as long as this process lives no other server starts."""
+    log.error("Spark does not stop within %.0f s, so its processes are killed.", _END_S)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def _watch(folder: ServerFolder, server: ConnectServer, idle_s: float) -> None:
-    last_used, shared_is_left = time.monotonic(), False
-    while server.is_alive() and folder.path.exists():
+    watch, is_told = _Watch(folder, server, idle_s), False
+    while server.is_alive():
         time.sleep(_POLL_S)
-        with folder.lock_at_once() as alone:
-            if not alone:
-                continue  # somebody comes
-            for session_id in folder.left_sessions():
-                server.close(session_id)
-            if folder.used_by():
-                last_used, shared_is_left = time.monotonic(), True
-                continue
-            if shared_is_left:
-                server.forget_shared()
-                shared_is_left = False
-            if folder.is_ending or time.monotonic() - last_used >= idle_s:
-                folder.forget()  # under the lock: whoever comes now starts another one
+        try:
+            if watch.is_over():
                 return
+            is_told = False
+        except OSError:  # too many open files, or a disk that is full: the runs go on
+            if not is_told:
+                log.exception("It cannot be seen who uses this server. It is tried again.")
+            is_told = True
+
+
+class _Watch:
+    """Looks who uses the server. What fails for one session ends it for no other."""
+
+    def __init__(self, folder: ServerFolder, server: ConnectServer, idle_s: float) -> None:
+        self._folder, self._server, self._idle_s = folder, server, idle_s
+        self._last_used, self._shared_is_left = time.monotonic(), False
+
+    def is_over(self) -> bool:
+        """Close the sessions whose run has ended. True where the server is to end, and no run finds it any more."""
+        if not self._folder.is_there:
+            return True
+        with self._folder.lock_at_once() as alone:
+            if not alone:
+                return False  # somebody comes
+            for session_id in self._folder.left_sessions():
+                _try(partial(self._server.close, session_id), f"close session {session_id}")
+            if self._folder.used_by():
+                self._last_used, self._shared_is_left = time.monotonic(), True
+                return False
+            if self._shared_is_left:
+                self._shared_is_left = False
+                _try(self._server.forget_shared, "drop what sessions cached")
+            if not self._folder.is_ending and time.monotonic() - self._last_used < self._idle_s:
+                return False
+            self._folder.forget()  # under the lock: whoever comes now starts another one
+            return True
+
+
+def _try(what: Callable[[], None], words: str) -> None:
+    try:
+        what()
+    except Exception:
+        log.exception("Spark did not %s.", words)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.breakages.breakage import Breakage
 
 _ROOM = "hudi_assets/shared_spark"
+SERVER = ("tests/unit/test_shared_spark_server.py",)
 UNIT = ("tests/unit/test_shared_spark.py",)
 CONNECT = ("tests/unit/test_spark_connect.py",)
 
@@ -65,6 +66,20 @@ BREAKAGES: tuple[Breakage, ...] = (
         "os.O_TRUNC, 0o600)",
         "os.O_TRUNC, 0o644)",
         UNIT,
+    ),
+    Breakage(
+        "a session that cannot be closed ends the server under all runs",
+        f"{_ROOM}/server.py",
+        '    except Exception:\n        log.exception("Spark did not',
+        '    except MemoryError:\n        log.exception("Spark did not',
+        SERVER,
+    ),
+    Breakage(
+        "a look that the system refuses ends the server",
+        f"{_ROOM}/server.py",
+        "        except OSError:  # too many",
+        "        except MemoryError:  # too many",
+        SERVER,
     ),
     Breakage(
         "a shared Spark counts before the address of a server",
