@@ -6,6 +6,7 @@ that was given to another one can deceive nobody.
 - `lock`: who starts, joins or leaves, one at a time.
 - `serving`: the server has it for as long as it lives.
 - `server.json`: where the server listens, and the token that it knows its clients by. For its owner's eyes alone.
+- `server.log`, and `server.log.1` of the server before.
 - `wanted.json`: what it was started with.
 - `sessions/ID`: a run has it for as long as it uses session ID.
 - `ending`: the server ends with its last session.
@@ -13,6 +14,7 @@ that was given to another one can deceive nobody.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -50,6 +52,11 @@ class ServerFolder:
     def log(self) -> Path:
         """What the server and its Java print."""
         return self.path / "server.log"
+
+    def begin_log(self) -> None:
+        """The log of the server before stays, as `server.log.1`: an error may have named it. Ask under `lock`."""
+        with contextlib.suppress(FileNotFoundError):
+            self.log.replace(self.log.with_name("server.log.1"))
 
     @property
     def _state(self) -> Path:

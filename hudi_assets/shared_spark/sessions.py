@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -126,8 +127,9 @@ def stop_server(server: Server, *, now: bool = False) -> bool:
                 folder.end_when_unused()
                 return False
             folder.forget()  # from here on a run starts another one
-            os.kill(running.pid, signal.SIGTERM)
-    _wait_for_end(folder)
+            _end(folder, running.pid)
+            return True
+    _wait_for_end(folder, _END_S)
     return True
 
 
@@ -149,14 +151,28 @@ def _folder(wanted: Wanted) -> ServerFolder:
 
 
 def _running(folder: ServerFolder) -> Running | None:
-    """The server that can be used; waits for one that starts or ends. Under the folder's lock."""
+    """The server that can be used; waits for one that starts or ends. Under the folder's lock.
+
+    Raises:
+        EnvironmentProblem: One lives and does not serve. No other can start in its folder.
+    """
     end = time.monotonic() + _START_S
-    while folder.has_server() and time.monotonic() < end:
+    while folder.has_server():
         running = folder.running()
         if running is not None and _answers(running.port):
             return running
+        if time.monotonic() > end:
+            raise _hung(folder, running)
         time.sleep(_POLL_S)  # it starts, ends, or is about to notice that its Java is gone
     return None
+
+
+def _hung(folder: ServerFolder, running: Running | None) -> EnvironmentProblem:
+    which, end = "The shared Spark", f"the process that has {folder.path / 'serving'} open"
+    if running is not None:
+        which, end = f"The shared Spark of process {running.pid}", "it with hudi-assets spark stop --now"
+    what = f"{which} is hung: it lives, and has not served for {_START_S:.0f} s."
+    return EnvironmentProblem(what, where=str(folder.log), hint=f"End {end}.")
 
 
 def _start(folder: ServerFolder, wanted: Wanted, ends_after_ms: int) -> Running:
@@ -165,8 +181,10 @@ def _start(folder: ServerFolder, wanted: Wanted, ends_after_ms: int) -> Running:
     folder.write_wanted(
         {"settings": dict(wanted.settings), "versions": asdict(wanted.versions), "idle_ms": ends_after_ms}
     )
+    folder.forget()  # what a server said that was killed is not the next one's word
     log.info("Starting a Spark that all runs share; its log is %s.", folder.log)
-    with folder.log.open("wb") as out:
+    folder.begin_log()
+    with folder.log.open("ab") as out:
         server = subprocess.Popen(
             [sys.executable, "-m", "hudi_assets.shared_spark.server", str(folder.path)],
             stdin=subprocess.DEVNULL,
@@ -183,7 +201,7 @@ def _start(folder: ServerFolder, wanted: Wanted, ends_after_ms: int) -> Running:
         if server.poll() is not None and not folder.has_server():
             raise _not_started(folder, "The Spark that all runs share did not start")
         time.sleep(_POLL_S)
-    server.terminate()
+    _end(folder, server.pid)
     raise _not_started(folder, f"The Spark that all runs share did not start within {_START_S:.0f} s")
 
 
@@ -212,9 +230,28 @@ def _answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _wait_for_end(folder: ServerFolder) -> None:
-    end = time.monotonic() + _END_S
+def _end(folder: ServerFolder, pid: int) -> None:
+    """End a server. One that does not end in order is killed, with its Java."""
+    _send(pid, signal.SIGTERM)
+    try:
+        _wait_for_end(folder, _END_S)
+    except EnvironmentProblem:
+        _send(pid, signal.SIGKILL)
+        _wait_for_end(folder, _END_S)
+
+
+def _send(pid: int, what: signal.Signals) -> None:
+    """To the server's process; to kill, to all of its group, which `_start` has begun."""
+    with contextlib.suppress(ProcessLookupError):
+        if what == signal.SIGKILL and os.getpgid(pid) == pid:
+            os.killpg(pid, what)
+        else:
+            os.kill(pid, what)
+
+
+def _wait_for_end(folder: ServerFolder, longest_s: float) -> None:
+    end = time.monotonic() + longest_s
     while folder.has_server():
         if time.monotonic() > end:
-            raise EnvironmentProblem(f"The shared Spark does not end within {_END_S:.0f} s.", where=str(folder.log))
+            raise EnvironmentProblem(f"The shared Spark does not end within {longest_s:.0f} s.", where=str(folder.log))
         time.sleep(_POLL_S)

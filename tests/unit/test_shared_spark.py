@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ import grpc  # type: ignore[import-untyped]
 import pytest
 
 from hudi_assets.components import HudiTableComponent
-from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
+from hudi_assets.engine import InvalidInput, problem_of
 from hudi_assets.engine.spark import connect, errors
 from hudi_assets.engine.spark.errors import LocalServer
 from hudi_assets.resources import SparkResource
-from hudi_assets.shared_spark import sessions, wanted
+from hudi_assets.shared_spark import wanted
 from hudi_assets.shared_spark.folder import Running, ServerFolder
 from hudi_assets.shared_spark.local import LOCAL_SETTINGS, prepare
 from hudi_assets.shared_spark.wanted import Versions, Wanted, idle_ms, is_shared
@@ -190,33 +190,6 @@ def test_what_is_kept_is_for_the_owner_alone(folder: ServerFolder) -> None:
     assert folder.path.stat().st_mode & 0o777 == 0o700
     assert [(folder.path / name).stat().st_mode & 0o777 for name in ("server.json", "wanted.json")] == [0o600] * 2
     assert "secret" not in repr(RUNNING)
-
-
-def test_why_a_server_did_not_start_is_said_with_its_log(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[2]))
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with folder.lock(), pytest.raises(EnvironmentProblem, match="did not start: it said nothing") as refused:
-        sessions._start(folder, Wanted.here({}), 1000)
-    assert refused.value.where == str(folder.log)
-
-
-def test_who_starts_lets_servers_of_other_versions_end_and_old_folders_go(
-    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HUDI_ASSETS_HOME", str(folder.path.parents[2]))
-    here, kept = Versions.here(), []
-    for name, versions in (("same", here), ("other", replace(here, package="0.0")), ("old", here), ("late", here)):
-        one = ServerFolder(folder.path.with_name(name))
-        one.make()
-        one.write_wanted({"versions": asdict(versions)})
-        if name in ("same", "other"):
-            kept.append(one.serve())
-    long_ago = time.time() - 8 * 86_400
-    os.utime(folder.path.with_name("old"), (long_ago, long_ago))
-    os.utime(folder.path.with_name("other"), (long_ago, long_ago))
-    sessions._let_others_end(here)
-    ending = {one.name: ServerFolder(one).is_ending for one in folder.path.parent.iterdir()}
-    assert ending == {"same": False, "other": True, "late": False, "key": False}
 
 
 def test_an_error_of_the_server_names_its_log(monkeypatch: pytest.MonkeyPatch) -> None:

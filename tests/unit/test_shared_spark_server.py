@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from hudi_assets.engine import ConnectServer
-from hudi_assets.shared_spark import server
+from hudi_assets.engine import ConnectServer, EnvironmentProblem
+from hudi_assets.shared_spark import server, sessions
 from hudi_assets.shared_spark.folder import Running, ServerFolder
+from hudi_assets.shared_spark.wanted import Versions, Wanted
+from tests.ports import HOST, free_port
 
 RUNNING = Running(port=4711, token="secret", pid=1, started=1.5)
 
@@ -23,6 +31,66 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerFolder:
     made = ServerFolder(tmp_path / "shared_spark" / socket.gethostname() / "key")
     made.make()
     return made
+
+
+def test_why_a_server_did_not_start_is_said_with_its_log(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with folder.lock(), pytest.raises(EnvironmentProblem, match="did not start: it said nothing") as refused:
+        sessions._start(folder, Wanted.here({}), 1000)
+    assert refused.value.where == str(folder.log)
+
+
+def test_the_log_that_an_error_named_stays_when_another_server_starts(
+    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    for said in ("the first", "the second"):
+        folder.log.write_text(said)
+        with folder.lock(), pytest.raises(EnvironmentProblem):
+            sessions._start(folder, Wanted.here({}), 1000)
+        assert (folder.path / "server.log.1").read_text() == said
+    assert folder.log.read_text() == ""
+
+
+def test_a_server_that_lives_and_does_not_serve_is_called_hung(
+    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_START_S", 0.3)
+    serving = folder.serve()
+    for said, hint in ((None, "serving open"), (replace(RUNNING, port=free_port()), "spark stop --now")):
+        if said is not None:
+            folder.tell(said)
+        with pytest.raises(EnvironmentProblem, match="is hung") as refused:
+            sessions._running(folder)
+        assert refused.value.where == str(folder.log)
+        assert hint in str(refused.value)
+    assert serving is not None
+    serving.release()
+    assert sessions._running(folder) is None
+
+
+DEAF = """
+import signal, sys, time
+from pathlib import Path
+from hudi_assets.shared_spark.folder import ServerFolder
+serving = ServerFolder(Path(sys.argv[1])).serve()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("serves", flush=True)
+time.sleep(300)
+"""
+
+
+def test_a_server_that_does_not_end_in_order_is_killed(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_END_S", 1.0)
+    words = [sys.executable, "-c", DEAF, str(folder.path)]
+    with subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE) as deaf:
+        try:
+            assert deaf.stdout is not None
+            assert deaf.stdout.readline() == b"serves\n"
+            sessions._end(folder, deaf.pid)
+            assert not folder.has_server()
+        finally:
+            deaf.kill()
 
 
 class Spark:
@@ -81,3 +149,38 @@ def test_a_server_whose_folder_is_gone_ends(folder: ServerFolder, monkeypatch: p
     spark = Spark()
     server._watch(folder, cast(ConnectServer, spark), 60)
     assert spark.rounds == 1
+
+
+def of_java(*, ended: int | None = None, stopped: bool = False, port: int) -> ConnectServer:
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: stopped))
+    gateway = SimpleNamespace(proc=SimpleNamespace(poll=lambda: ended))
+    made = ConnectServer.__new__(ConnectServer)
+    made.port, made._spark = port, SimpleNamespace(sparkContext=SimpleNamespace(_gateway=gateway, _jsc=java))
+    return made
+
+
+def test_a_server_lives_while_its_spark_does_and_listens() -> None:
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        assert of_java(port=port).is_alive()
+        assert not of_java(port=port, ended=137).is_alive()
+        assert not of_java(port=port, stopped=True).is_alive()
+    assert not of_java(port=port).is_alive()
+
+
+def test_who_starts_lets_servers_of_other_versions_end_and_old_folders_go(folder: ServerFolder) -> None:
+    here, kept = Versions.here(), []
+    for name, versions in (("same", here), ("other", replace(here, package="0.0")), ("old", here), ("late", here)):
+        one = ServerFolder(folder.path.with_name(name))
+        one.make()
+        one.write_wanted({"versions": asdict(versions)})
+        if name in ("same", "other"):
+            kept.append(one.serve())
+    long_ago = time.time() - 8 * 86_400
+    os.utime(folder.path.with_name("old"), (long_ago, long_ago))
+    os.utime(folder.path.with_name("other"), (long_ago, long_ago))
+    sessions._let_others_end(here)
+    ending = {one.name: ServerFolder(one).is_ending for one in folder.path.parent.iterdir()}
+    assert ending == {"same": False, "other": True, "late": False, "key": False}

@@ -71,7 +71,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What listeners note: their address, and the token."""
     if not has_ipv6():
         pytest.skip("this machine has no [::1]")
-    monkeypatch.setattr(connect, "_ANSWER_S", 0.5)
     monkeypatch.setattr(errors, "_SERVERS", [])
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "")  # as it was, afterwards
     return []
@@ -91,7 +90,10 @@ def test_the_token_is_told_to_no_other_listener_at_the_servers_port(told: list[t
     assert set(told) == {(f"127.0.0.1:{port}", "Bearer hush")}
 
 
-def test_another_listener_at_the_port_of_a_server_that_is_gone_is_not_asked(told: list[tuple[str, str]]) -> None:
+def test_another_listener_at_the_port_of_a_server_that_is_gone_is_not_asked(
+    told: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "_ANSWER_S", 0.5)
     port = free_port()
     with (
         listener(f"[::1]:{port}", told),

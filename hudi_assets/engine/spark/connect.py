@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _REMOTE: Final = "SPARK_REMOTE"
 _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
-_LOOPBACK: Final = "127.0.0.1"
 _ANSWER_S: Final = 20.0
 _PACKAGE: Final = "hudi-assets"
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
+LOOPBACK: Final = "127.0.0.1"  # where such a server listens
 USER: Final = "hudi-assets"  # to a server of this machine: its sessions are known by user and number
 _SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
 _CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
@@ -150,7 +150,7 @@ def _local_channels(port: int, token: str, session_id: str) -> DefaultChannelBui
                 self.endpoint, grpc.composite_channel_credentials(grpc.local_channel_credentials(), who)
             )
 
-    found = Loopback(f"sc://{_LOOPBACK}:{port}/;session_id={session_id};user_id={USER}")
+    found = Loopback(f"sc://{LOOPBACK}:{port}/;session_id={session_id};user_id={USER}")
     found.setChannelOption("grpc.enable_http_proxy", 0)
     return found
 

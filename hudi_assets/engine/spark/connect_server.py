@@ -7,13 +7,15 @@ however that ends. What is asked of the server's sessions is in no public class 
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from hudi_assets.engine.errors import EnvironmentProblem
-from hudi_assets.engine.spark.connect import USER, check_client
+from hudi_assets.engine.spark.connect import LOOPBACK, USER, check_client
 from hudi_assets.engine.spark.java_runtime import check_java
 from hudi_assets.engine.spark.start import local_session
 
@@ -22,7 +24,7 @@ _CHECKS_TOKENS: Final = "org.apache.spark.sql.connect.service.PreSharedKeyAuthen
 _ONLY_A_CLIENTS: Final = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 _SERVING: Final = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.address": LOOPBACK,
     "spark.connect.grpc.binding.port": "0",  # any that is free
     # A session lasts as long as its client's process, and whoever started the server ends it then.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
@@ -90,8 +92,16 @@ class ConnectServer:
         return cls(spark)
 
     def is_alive(self) -> bool:
-        """False once Spark's Java process has ended."""
-        return bool(self._spark.sparkContext._gateway.proc.poll() is None)
+        """False once Spark's Java process has ended, its Spark has stopped, or nothing listens there any more."""
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        context = self._spark.sparkContext
+        if context._gateway.proc.poll() is not None:
+            return False
+        try:
+            return not context._jsc.sc().isStopped() and not _is_refused(self.port)
+        except Py4JError:
+            return False
 
     def close(self, session_id: str) -> None:
         """Stop what a session does, and forget it. Nothing happens where it is not known."""
@@ -113,8 +123,18 @@ def _log_less(jvm: Any) -> None:
     log4j.core.config.Configurator.setLevel("org.apache.spark.sql.connect.utils.ErrorUtils", log4j.Level.OFF)
 
 
+def _is_refused(port: int) -> bool:
+    """True where nobody listens. Who does not answer in time may have much to do, and we may have no file to ask by."""
+    try:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex((LOOPBACK, port)) == errno.ECONNREFUSED
+    except OSError:
+        return False
+
+
 def _knows_tokens(jvm: Any) -> bool:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
 
     try:
         jvm.java.lang.Class.forName(_CHECKS_TOKENS)

@@ -82,6 +82,34 @@ BREAKAGES: tuple[Breakage, ...] = (
         SERVER,
     ),
     Breakage(
+        "the log that an error named is overwritten",
+        f"{_ROOM}/folder.py",
+        "            self.log.replace(self",
+        "            self.log.unlink(); (self",
+        SERVER,
+    ),
+    Breakage(
+        "a server that does not serve is waited for, and then taken",
+        f"{_ROOM}/sessions.py",
+        "            raise _hung(folder, running)\n",
+        "            return running\n",
+        SERVER,
+    ),
+    Breakage(
+        "a server that does not end in order stays",
+        f"{_ROOM}/sessions.py",
+        "        _send(pid, signal.SIGKILL)\n",
+        "",
+        SERVER,
+    ),
+    Breakage(
+        "a server whose Spark has stopped is kept",
+        "hudi_assets/engine/spark/connect_server.py",
+        "return not context._jsc.sc().isStopped() and",
+        "return",
+        SERVER,
+    ),
+    Breakage(
         "a shared Spark counts before the address of a server",
         "hudi_assets/resources/spark.py",
         "        if remote:\n",
@@ -91,7 +119,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "another user who listens at the server's port is told the token",
         "hudi_assets/engine/spark/connect.py",
-        'Loopback(f"sc://{_LOOPBACK}:',
+        'Loopback(f"sc://{LOOPBACK}:',
         'Loopback(f"sc://localhost:',
         CONNECT,
     ),
