@@ -77,7 +77,14 @@ from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, feed_of
 from hudi_assets.engine.slo.simulation.outcome import Outcome
 from hudi_assets.engine.slo.terms import terms_of
 from hudi_assets.engine.slo.values import SloTerms
-from hudi_assets.engine.spark.connect import connected_session, local_connected_session, named_server
+from hudi_assets.engine.spark.connect import (
+    check_no_connected_session,
+    check_no_own_spark,
+    connected_session,
+    end_connected_session,
+    local_connected_session,
+    named_server,
+)
 from hudi_assets.engine.spark.connect_server import ConnectServer, check_can_serve
 from hudi_assets.engine.spark.errors import problem_of
 from hudi_assets.engine.spark.interface import Frame, Session
@@ -179,11 +186,14 @@ __all__ = [
     "WaitUntil",
     "as_s3",
     "check_can_serve",
+    "check_no_connected_session",
+    "check_no_own_spark",
     "check_own_settings",
     "check_reads_by_itself",
     "compare",
     "connected_session",
     "duration",
+    "end_connected_session",
     "feed_of",
     "iso",
     "local_connected_session",

@@ -7,7 +7,7 @@ from typing import Any
 from dagster import InitResourceContext
 from dagster_pyspark import LazyPySparkResource
 
-from hudi_assets.engine import connected_session, named_server, tell_of_store
+from hudi_assets.engine import check_no_connected_session, connected_session, named_server, tell_of_store
 from hudi_assets.shared_spark.local import HUDI_BUNDLE, LOCAL_SETTINGS, prepare, prepare_environment
 from hudi_assets.shared_spark.sessions import end_session, shared_session
 from hudi_assets.shared_spark.wanted import is_shared
@@ -28,6 +28,8 @@ class SparkResource(LazyPySparkResource):
     With `shared`, or HUDI_ASSETS_SHARED_SPARK=1 in the environment, each run has a session of one Spark. The first
     run starts it on this machine, with `spark_config`. It ends when no run has used it for a while. An address counts
     before it.
+
+    A process has one kind of Spark, its own or sessions in a server: what would mix them in one run is refused.
     """
 
     spark_config: dict[str, Any] = dict(LOCAL_SETTINGS)  # noqa: RUF012 - a pydantic field
@@ -43,6 +45,7 @@ class SparkResource(LazyPySparkResource):
         elif is_shared(self.shared):
             self._spark_session = shared_session(self.spark_config)
         else:
+            check_no_connected_session()
             self.spark_config.update(prepare(self.spark_config))
             super()._init_session()
             tell_of_store(self._spark_session)

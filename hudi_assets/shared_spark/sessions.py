@@ -17,7 +17,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hudi_assets.engine import EnvironmentProblem, check_can_serve, local_connected_session
+from hudi_assets.engine import (
+    EnvironmentProblem,
+    check_can_serve,
+    check_no_own_spark,
+    end_connected_session,
+    local_connected_session,
+)
 from hudi_assets.home import home
 from hudi_assets.shared_spark.folder import Running, ServerFolder
 from hudi_assets.shared_spark.local import LOCAL_SETTINGS
@@ -62,8 +68,10 @@ def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession
         settings: Spark's, of a Spark on one machine. Runs with other settings have another Spark.
 
     Raises:
-        EnvironmentProblem: Packages or Java are missing, or the server does not start. Its log is named.
+        EnvironmentProblem: Packages or Java are missing, this process has a Spark of its own, or the server does not
+            start. Its log is named.
     """
+    check_no_own_spark()
     check_can_serve()
     wanted, session_id = Wanted.here(settings), str(uuid.uuid4())
     folder = _folder(wanted)
@@ -81,7 +89,7 @@ def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession
 
 def end_session(session: SparkSession) -> None:
     """Stop what a session still does, and forget it. The server goes on for the others."""
-    session.stop()
+    end_connected_session(session)
     used = _USED.pop(str(getattr(session, "session_id", None)), None)
     if used is not None:
         used.release()

@@ -9,21 +9,29 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 import grpc  # type: ignore[import-untyped]
 import pytest
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from hudi_assets.cli.table import start_spark
 from hudi_assets.engine import (
     EnvironmentProblem,
     InvalidInput,
+    check_no_connected_session,
     connected_session,
+    end_connected_session,
     local_connected_session,
+    local_session,
     named_server,
     problem_of,
 )
 from hudi_assets.engine.spark import connect, errors
+from hudi_assets.resources import SparkResource
+from hudi_assets.shared_spark import sessions
 from tests.ports import free_port
 
 
@@ -103,6 +111,70 @@ def test_another_listener_at_the_port_of_a_server_that_is_gone_is_not_asked(
     assert problem.value.where == "/home/server.log"
     assert "spark stop --now" in str(problem.value)
     assert told == []
+
+
+class Opened:
+    """Stands where a session of Spark Connect stands."""
+
+    is_stopped = False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Two sessions, as if PySpark had made them, and no other."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr(ConnectSession, "_default_session", None)
+    made = [Opened(), Opened()]
+    monkeypatch.setattr(connect, "_OPENED", WeakSet(made))
+    return made
+
+
+def test_a_spark_of_ones_own_is_refused_beside_sessions_of_a_server_and_made_after_the_last(opened: list[Any]) -> None:
+    first, last = opened
+    for has_own in (check_no_connected_session, local_session, lambda: SparkResource(shared=False).spark_session):
+        with pytest.raises(EnvironmentProblem, match="no Spark of its own can be beside it"):
+            has_own()
+    end_connected_session(first)
+    assert "SPARK_CONNECT_MODE_ENABLED" in os.environ
+    end_connected_session(last)
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+    check_no_connected_session()
+
+
+def test_the_kind_of_spark_that_the_environment_asks_for_stays(
+    opened: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there")
+    for session in opened:
+        end_connected_session(session)
+    assert "SPARK_CONNECT_MODE_ENABLED" in os.environ
+
+
+def test_what_a_process_inherits_is_no_session_of_its_own(opened: list[Any]) -> None:
+    for session in opened:
+        session.is_stopped = True
+    check_no_connected_session()
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+
+
+def test_a_session_of_a_server_is_refused_beside_a_spark_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", object())
+    monkeypatch.setattr(sessions, "check_can_serve", lambda: pytest.fail("a server would be started"))
+    with pytest.raises(EnvironmentProblem, match="This process has a Spark of its own"):
+        sessions.shared_session()
+    with listening() as port, pytest.raises(EnvironmentProblem, match="This process has a Spark of its own"):
+        connected_session(f"sc://127.0.0.1:{port}")
+
+
+@contextmanager
+def listening() -> Iterator[int]:
+    port = free_port()
+    with listener(f"127.0.0.1:{port}", []):
+        yield port
 
 
 def test_an_address_that_is_none() -> None:

@@ -28,10 +28,12 @@ _REMOTE: Final = "SPARK_REMOTE"
 _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 _ANSWER_S: Final = 20.0
 _PACKAGE: Final = "hudi-assets"
+_ONE_KIND: Final = "Let all that one process does have one kind of Spark: share it in all blocks of a run, or in none."
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
 LOOPBACK: Final = "127.0.0.1"  # where such a server listens
 USER: Final = "hudi-assets"  # to a server of this machine: its sessions are known by user and number
 _SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
+_OPENED: WeakSet[Any] = WeakSet()  # sessions that were made here
 _CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
 
 
@@ -87,12 +89,52 @@ def local_connected_session(
         "1"  # as `SparkSession.builder` does, which takes an address alone: PySpark's functions go by it
     )
     session: Any = ConnectSession.Builder().channelBuilder(channels).create()
+    _OPENED.add(session)
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, initial_backoff=50, max_backoff=1000)])
     _CHECKED.add(session)  # the same package, and the same Python
     name_server(LocalServer(log, is_alive))
     found: SparkSession = session
     return found
+
+
+def end_connected_session(session: SparkSession) -> None:
+    """Stop what a session still does, and forget it. After the last one this process can have a Spark of its own."""
+    session.stop()
+    _forget_mode()
+
+
+def check_no_own_spark() -> None:
+    """Raise `EnvironmentProblem` where this process has a Spark of its own. PySpark's functions serve one kind."""
+    for name in ("pyspark.core.context", "pyspark.context"):
+        context = getattr(sys.modules.get(name), "SparkContext", None)
+        if getattr(context, "_active_spark_context", None) is not None:
+            raise EnvironmentProblem(
+                "This process has a Spark of its own, and no session of a Spark Connect server can be beside it.",
+                hint=_ONE_KIND,
+            )
+
+
+def check_no_connected_session() -> None:
+    """Raise `EnvironmentProblem` where this process has a session of Spark Connect: it can have no Spark of its own."""
+    _forget_mode()
+    if _MODE in os.environ and _has_session():
+        raise EnvironmentProblem(
+            "This process has a session of a Spark Connect server, and no Spark of its own can be beside it.",
+            hint=_ONE_KIND,
+        )
+
+
+def _forget_mode() -> None:
+    """PySpark says by a variable that sessions are of Spark Connect, and leaves it when the last one has ended."""
+    if not _has_session() and not {_REMOTE, "SPARK_LOCAL_REMOTE"} & os.environ.keys():
+        os.environ.pop(_MODE, None)
+
+
+def _has_session() -> bool:
+    """Of Spark Connect, and in this process: processes that it starts inherit the variable."""
+    pyspark = getattr(sys.modules.get("pyspark.sql.connect.session"), "SparkSession", None)
+    return any(not one.is_stopped for one in (*_OPENED, getattr(pyspark, "_default_session", None)) if one is not None)
 
 
 def check_client() -> None:
@@ -108,10 +150,12 @@ def _new_session(url: str) -> SparkSession:
     check_client()
     hint = "Start it (sbin/start-connect-server.sh of Spark), or correct the address."
     _check_answers(_channels_to(url), _shown(url), hint)
+    check_no_own_spark()
     from pyspark.sql import SparkSession
 
     # Not getOrCreate: that gives the session of another server, or one that its server has ended, as well.
     session: SparkSession = SparkSession.builder.remote(url).create()
+    _OPENED.add(session)
     return session
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_assets.engine.errors import EnvironmentProblem, HudiAssetsError
+from hudi_assets.engine.spark.connect import check_no_connected_session
 from hudi_assets.engine.spark.errors import java_cause
 from hudi_assets.engine.spark.java_runtime import check_java, check_pyspark
 from hudi_assets.engine.spark.stores import tell_of_store
@@ -51,10 +52,12 @@ def local_session(
         quiet: Keep off the terminal what Spark's Java process prints, for as long as it lives.
 
     Raises:
-        EnvironmentProblem: PySpark or Java is missing. With `quiet`, also for all else that keeps Spark from starting.
+        EnvironmentProblem: PySpark or Java is missing, or this process has a session of Spark Connect. With `quiet`,
+            also for all else that keeps Spark from starting.
     """
     check_pyspark()
     check_java()
+    check_no_connected_session()
     import pyspark
     from pyspark.sql import SparkSession
 

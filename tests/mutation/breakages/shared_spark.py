@@ -117,6 +117,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         UNIT,
     ),
     Breakage(
+        "a session of a server is made beside a Spark of the process's own",
+        f"{_ROOM}/sessions.py",
+        "    check_no_own_spark()\n",
+        "",
+        CONNECT,
+    ),
+    Breakage(
+        "a Spark of the process's own is made beside a session of a server",
+        "hudi_assets/engine/spark/start.py",
+        "    check_no_connected_session()\n",
+        "",
+        CONNECT,
+    ),
+    Breakage(
+        "after sessions of a server a process has no Spark of its own",
+        "hudi_assets/engine/spark/connect.py",
+        "    session.stop()\n    _forget_mode()\n",
+        "    session.stop()\n",
+        CONNECT,
+    ),
+    Breakage(
         "another user who listens at the server's port is told the token",
         "hudi_assets/engine/spark/connect.py",
         'Loopback(f"sc://{LOOPBACK}:',
