@@ -30,6 +30,7 @@ from hudi_assets.dagster.ingestion import ingestion_asset, ingestion_job, ingest
 from hudi_assets.dagster.sensors import compaction_job, event_time_trigger
 from hudi_assets.engine import (
     AUTO,
+    EXECUTOR,
     HudiAssetsError,
     SloTerms,
     TriggerName,
@@ -261,7 +262,7 @@ class HudiTableComponent(Block, Model, Resolvable):
             raise ValueError(f"table {self.name}: compact_by: freshness_slo goes with no {TRIGGER} of Hudi's")
         if self.spark_resource and self.shared_spark is not None:
             raise ValueError(f"table {self.name}: shared_spark: say it of the resource {self.spark_resource}")
-        if self.shared_spark and self.executor == "hudi":
+        if self.shared_spark and self._is_by_hudi():
             raise ValueError(f"table {self.name}: shared_spark: executor: hudi needs a Spark of the run's own")
         return self
 
@@ -306,10 +307,17 @@ class HudiTableComponent(Block, Model, Resolvable):
 
     def _shared(self) -> dict[str, Any]:
         """The resources that the project need not bring."""
-        spark = {} if self.spark_resource else dict([_SPARKS[self.shared_spark]])
+        spark = {} if self.spark_resource else dict([self._spark()])
         if self.catalog_resource:
             return spark
         return spark | ({_SPARKS_CATALOG_KEY: _SPARKS_CATALOG} if self.spark_resource else {_CATALOG_KEY: _CATALOG})
+
+    def _spark(self) -> tuple[str, SparkResource]:
+        """For Hudi's own classes a Spark of the run's own, whatever the environment says."""
+        return _SPARKS[False if self._is_by_hudi() else self.shared_spark]
+
+    def _is_by_hudi(self) -> bool:
+        return (self.executor or self.settings.get(EXECUTOR)) == "hudi"
 
     def _mor_table(self, table: TableAssets, source: BatchSource | None) -> AssetsDefinition:
         if source is None:
@@ -332,7 +340,7 @@ class HudiTableComponent(Block, Model, Resolvable):
             report_every_ms=parse_latency(self.sensor.report_every),
             system_clock=self.clock == "system",
             external=self.external,
-            spark_key=self.spark_resource or _SPARKS[self.shared_spark][0],
+            spark_key=self.spark_resource or self._spark()[0],
             catalog_key=self.catalog_resource or (_SPARKS_CATALOG_KEY if self.spark_resource else _CATALOG_KEY),
             group=self.group,
             owners=tuple(self.owners),
@@ -352,7 +360,7 @@ class HudiTableComponent(Block, Model, Resolvable):
         if self.writers:
             settings["hudi_assets.writers"] = self.writers
         if self.executor:
-            settings["hudi_assets.executor"] = self.executor
+            settings[EXECUTOR] = self.executor
         return TableResource(
             name=self.name,
             path=self.path,

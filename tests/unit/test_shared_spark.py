@@ -18,8 +18,8 @@ import grpc  # type: ignore[import-untyped]
 import pytest
 
 from hudi_assets.components import HudiTableComponent
-from hudi_assets.engine import InvalidInput, problem_of
-from hudi_assets.engine.spark import connect, errors
+from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
+from hudi_assets.engine.spark import capabilities, connect, errors
 from hudi_assets.engine.spark.errors import LocalServer
 from hudi_assets.resources import SparkResource
 from hudi_assets.shared_spark import wanted
@@ -270,11 +270,25 @@ def test_a_block_says_whether_its_runs_share() -> None:
     assert len({next(iter(shared)) for shared in found}) == 3
 
 
+@pytest.mark.parametrize("by_hudi", [{"executor": "hudi"}, {"settings": {"hudi_assets.executor": "hudi"}}])
+def test_hudi_executes_in_a_spark_of_the_runs_own_whatever_the_environment_says(by_hudi: dict[str, Any]) -> None:
+    one = block(**by_hudi)
+    key, spark = next((key, one) for key, one in one._shared().items() if isinstance(one, SparkResource))
+    assert spark.shared is False
+    assert one._table_assets().spark_key == key
+    with pytest.raises(ValueError, match="executor: hudi needs a Spark of the run's own"):
+        block(shared_spark=True, **by_hudi)
+
+
+def test_what_needs_a_classic_session_names_all_that_asks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "is_connect", lambda _: True)
+    with pytest.raises(EnvironmentProblem, match="without SPARK_REMOTE and HUDI_ASSETS_SHARED_SPARK"):
+        capabilities.check_classic(object())
+
+
 def test_a_block_that_cannot_share_is_refused() -> None:
     with pytest.raises(ValueError, match="say it of the resource mine"):
         block(shared_spark=True, spark_resource="mine")
-    with pytest.raises(ValueError, match="executor: hudi needs a Spark of the run's own"):
-        block(shared_spark=True, executor="hudi")
 
 
 def test_what_a_server_is_told_is_what_was_wanted(folder: ServerFolder) -> None:

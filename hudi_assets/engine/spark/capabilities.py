@@ -70,5 +70,6 @@ def check_classic(spark: Any) -> None:
     if is_connect(spark):
         raise EnvironmentProblem(
             "This session is one of Spark Connect, through which Apache Hudi's own classes cannot be called.",
-            hint="Give a classic session: SparkSession.builder.master(...).getOrCreate(), without SPARK_REMOTE.",
+            hint="Give a classic session: SparkSession.builder.master(...).getOrCreate(), or without SPARK_REMOTE and "
+            "HUDI_ASSETS_SHARED_SPARK the one that a command or a block brings.",
         )

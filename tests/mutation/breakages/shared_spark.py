@@ -110,6 +110,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         SERVER,
     ),
     Breakage(
+        "a block whose plans Hudi executes shares a Spark where the environment says so",
+        "hudi_assets/components/hudi_table.py",
+        "_SPARKS[False if self._is_by_hudi() else self.shared_spark]",
+        "_SPARKS[self.shared_spark]",
+        UNIT,
+    ),
+    Breakage(
         "a shared Spark counts before the address of a server",
         "hudi_assets/resources/spark.py",
         "        if remote:\n",
