@@ -21,6 +21,7 @@ from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
 from hudi_assets.engine.spark import capabilities, connect, errors
 from hudi_assets.engine.spark.errors import LocalServer
+from hudi_assets.home import project_root
 from hudi_assets.resources import SparkResource
 from hudi_assets.shared_spark import wanted
 from hudi_assets.shared_spark.folder import Running, ServerFolder
@@ -75,6 +76,20 @@ def test_what_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(wanted.SHARED, "perhaps")
     with pytest.raises(InvalidInput, match="HUDI_ASSETS_SHARED_SPARK=perhaps is neither"):
         is_shared()
+
+
+@pytest.mark.parametrize(
+    ("exported", "given", "said"), [(None, [], "0"), ("1", [], "1"), ("1", ["SHARED_SPARK=0"], "0"), ("", [], "0")]
+)
+def test_make_ui_shares_as_the_environment_says_unless_told(
+    exported: str | None, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(wanted.SHARED, raising=False)
+    if exported is not None:
+        monkeypatch.setenv(wanted.SHARED, exported)
+    words = ["make", "-n", "ui", *given]
+    done = subprocess.run(words, cwd=project_root(), capture_output=True, text=True, check=True)
+    assert f"{wanted.SHARED}={said} " in done.stdout
 
 
 def test_the_idle_time_is_as_said_else_as_set(monkeypatch: pytest.MonkeyPatch) -> None:

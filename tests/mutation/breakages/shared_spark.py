@@ -117,6 +117,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         UNIT,
     ),
     Breakage(
+        "make ui shares no Spark though the environment says so",
+        "Makefile",
+        "SHARED_SPARK ?= $(or $(HUDI_ASSETS_SHARED_SPARK),0)",
+        "SHARED_SPARK ?= 0",
+        UNIT,
+    ),
+    Breakage(
         "a shared Spark counts before the address of a server",
         "hudi_assets/resources/spark.py",
         "        if remote:\n",
