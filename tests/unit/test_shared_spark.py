@@ -12,14 +12,15 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 
 from hudi_assets.components import HudiTableComponent
 from hudi_assets.engine import EnvironmentProblem, InvalidInput, problem_of
-from hudi_assets.engine.spark import capabilities, connect, errors
+from hudi_assets.engine.spark import capabilities, connect, errors, session
 from hudi_assets.engine.spark.errors import LocalServer
 from hudi_assets.home import project_root
 from hudi_assets.resources import SparkResource
@@ -310,3 +311,24 @@ def test_what_a_server_is_told_is_what_was_wanted(folder: ServerFolder) -> None:
     folder.write_wanted({"settings": {"a": "b"}})
     assert folder.wanted() == {"settings": {"a": "b"}}
     assert json.loads((folder.path / "wanted.json").read_text()) == folder.wanted()
+
+
+def test_what_one_run_carries_is_of_no_other_ones_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions: list[bytes] = []
+
+    class Pieces:
+        def persist(self) -> Pieces:
+            return self
+
+        def unpersist(self) -> None:
+            pass
+
+    def of_rows(_: object, run: object, __: object) -> Pieces:
+        functions.append(session.dumps(run))
+        return Pieces()
+
+    monkeypatch.setattr(session, "_of_rows", of_rows)
+    for _ in range(2):  # two runs that do the same
+        with session.carried(cast(Any, object()), lambda batches: batches, pa.schema([])):
+            pass
+    assert len(set(functions)) == 2

@@ -10,6 +10,7 @@ import json
 import pickle
 import re
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -330,7 +331,13 @@ def carried(
     frame: Frame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
 ) -> Iterator[Carried]:
     """The pieces that `run` makes of each partition's rows: made once, whatever is done with them inside the block."""
-    pieces = _of_rows(data_of(frame), lambda batches: run(iter(batches)), schema).persist()
+
+    def marked(batches: Iterable[pa.RecordBatch], _mark: bytes = uuid.uuid4().bytes) -> Iterator[pa.RecordBatch]:
+        """Spark knows what it keeps by the plan, and this function is part of that. Without the mark another run's
+        pieces might be taken, which shares the Spark and has read the same folder when other files were in it."""
+        return run(iter(batches))
+
+    pieces = _of_rows(data_of(frame), marked, schema).persist()
     try:
         yield Carried(pieces)
     finally:

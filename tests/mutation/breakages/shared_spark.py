@@ -124,6 +124,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         UNIT,
     ),
     Breakage(
+        "of two runs that write the same folder's rows, one takes the other's pieces",
+        "hudi_assets/engine/spark/session.py",
+        "_mark: bytes = uuid.uuid4().bytes)",
+        '_mark: bytes = b"")',
+        UNIT,
+    ),
+    Breakage(
         "a shared Spark counts before the address of a server",
         "hudi_assets/resources/spark.py",
         "        if remote:\n",
