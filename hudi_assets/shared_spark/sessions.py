@@ -185,6 +185,11 @@ def _hung(folder: ServerFolder, running: Running | None) -> EnvironmentProblem:
 
 def _start(folder: ServerFolder, wanted: Wanted, ends_after_ms: int) -> Running:
     """Start a server, and wait until it serves. Under the folder's lock."""
+    if Versions.installed() != wanted.versions:
+        raise EnvironmentProblem(
+            "hudi-assets, or what it needs, was changed since this process began, and a server would have the new one.",
+            hint="Start this process again.",
+        )
     _let_others_end(wanted.versions)
     folder.write_wanted(
         {"settings": dict(wanted.settings), "versions": asdict(wanted.versions), "idle_ms": ends_after_ms}

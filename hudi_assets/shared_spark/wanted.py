@@ -18,9 +18,19 @@ SHARED: Final = "HUDI_ASSETS_SHARED_SPARK"
 IDLE: Final = "HUDI_ASSETS_SHARED_SPARK_IDLE"
 DEFAULT_IDLE: Final = "30m"
 _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
-# What workers take from their environment, which is the server's: stores, credentials, modules, and the zone.
-_PASSED_ON: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "HADOOP_", "HDFS_", "KRB5", "PYTHONPATH", "TZ")
-_PASSED_ON_TOO: Final = ("HUDI_BUNDLE", "HUDI_ASSETS_METASTORE", "PYSPARK_SUBMIT_ARGS")
+# What Java and workers take from their environment, which is the server's: stores, credentials, programs, and the zone.
+_PASSED_ON: Final = (
+    *("AWS_", "AZURE_", "GOOGLE_", "GCS_", "CLOUDSDK_", "HADOOP_", "HDFS_", "ARROW_", "KRB5"),
+    *("PYTHONPATH", "TZ", "SSL_CERT_"),
+)
+_PASSED_ON_TOO: Final = frozenset(
+    [
+        *("HUDI_BUNDLE", "HUDI_ASSETS_METASTORE", "PYSPARK_SUBMIT_ARGS"),
+        *("HOME", "CLASSPATH", "LD_LIBRARY_PATH", "JAVA_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS"),
+    ]
+)
+_PYTHON: Final = f"{sys.version.partition(' ')[0]} {sys.executable}"
+_A_PROXY: Final = "_PROXY"  # some programs go by small letters
 
 
 @dataclass(frozen=True)
@@ -31,12 +41,17 @@ class Versions:
     code: str
     python: str
     pyspark: str
+    pyarrow: str
 
     @classmethod
     def here(cls) -> Versions:
-        """Of this process."""
-        python = f"{sys.version.partition(' ')[0]} {sys.executable}"
-        return cls(_version("hudi-assets"), _code(), python, _version("pyspark"))
+        """Of this process: what it began with, and goes on with after an upgrade."""
+        return _HERE
+
+    @classmethod
+    def installed(cls) -> Versions:
+        """What a process that starts now would have."""
+        return cls(_version("hudi-assets"), _code(), _PYTHON, _version("pyspark"), _version("pyarrow"))
 
 
 @dataclass(frozen=True)
@@ -50,9 +65,7 @@ class Wanted:
     @classmethod
     def here(cls, settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Wanted:
         """For Spark's settings, in this process."""
-        passed_on = {
-            name: text for name, text in environment.items() if name.startswith(_PASSED_ON) or name in _PASSED_ON_TOO
-        }
+        passed_on = {name: text for name, text in environment.items() if _is_passed_on(name)}
         return cls({key: str(value) for key, value in settings.items()}, Versions.here(), _digest(passed_on))
 
     @property
@@ -83,12 +96,19 @@ def _version(package: str) -> str:
         return "not installed"
 
 
+def _is_passed_on(name: str) -> bool:
+    return name.startswith(_PASSED_ON) or name in _PASSED_ON_TOO or name.upper().endswith(_A_PROXY)
+
+
 def _code() -> str:
     """Tells two states of the package's files apart: workers that have imported one of them keep it."""
     root = Path(__file__).resolve().parents[1]
-    newest = max(file.stat().st_mtime_ns for file in root.rglob("*.py"))
-    return f"{root} {newest}"
+    seen = {str(file): file.stat() for file in sorted(root.rglob("*.py"))}
+    return f"{root} {_digest([(file, stat.st_mtime_ns, stat.st_size) for file, stat in seen.items()])[:16]}"
 
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+_HERE: Final = Versions.installed()

@@ -205,7 +205,8 @@ def test_another_version_has_a_server_of_its_own_and_the_old_one_ends_with_its_l
     old = shared_session(SETTINGS)
     (before,) = servers()
     later = replace(Versions.here(), package="99")
-    monkeypatch.setattr(Versions, "here", lambda: later)
+    for name in ("here", "installed"):
+        monkeypatch.setattr(Versions, name, lambda: later)
     after, begun = start_server(SETTINGS)
     assert begun
     assert after.running.pid != before.running.pid

@@ -39,16 +39,30 @@ def folder(tmp_path: Path) -> ServerFolder:
     return made
 
 
+THEIRS = (
+    *("PYTHONPATH", "HOME", "CLOUDSDK_CONFIG", "CLASSPATH", "ARROW_LIBHDFS_DIR", "LD_LIBRARY_PATH", "JAVA_HOME", "TZ"),
+    *(
+        "SPARK_CONF_DIR",
+        "SPARK_LOCAL_DIRS",
+        "HTTPS_PROXY",
+        "no_proxy",
+        "SSL_CERT_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+)
+
+
 def test_who_wants_the_same_shares_and_nobody_else() -> None:
     one = Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "x", "USER": "somebody"})
     assert one.key == Wanted.here({"spark.b": "2", "spark.a": "1"}, {"AWS_PROFILE": "x", "USER": "another"}).key
     others = [
         Wanted.here({"spark.a": "2", "spark.b": 2}, {"AWS_PROFILE": "x"}),
         Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "y"}),
-        Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "x", "PYTHONPATH": "/elsewhere"}),
+        *(Wanted.here({"spark.a": "1", "spark.b": 2}, {"AWS_PROFILE": "x", name: "/elsewhere"}) for name in THEIRS),
         *(replace(one, versions=replace(one.versions, **{name: "another"})) for name in Versions.__dataclass_fields__),
     ]
-    assert len({one.key, *(other.key for other in others)}) == 8
+    assert len({one.key, *(other.key for other in others)}) == 1 + len(others)
+    assert set(Versions.__dataclass_fields__) == {"package", "code", "python", "pyspark", "pyarrow"}
 
 
 def test_secrets_of_the_environment_are_not_kept() -> None:
@@ -59,11 +73,18 @@ def test_a_file_of_the_package_that_changed_is_another_version(tmp_path: Path, m
     (tmp_path / "shared_spark").mkdir()
     module = tmp_path / "engine.py"
     module.touch()
+    (tmp_path / "newest.py").touch()
+    os.utime(module, (1, 1))
     monkeypatch.setattr(wanted, "__file__", str(tmp_path / "shared_spark/wanted.py"))
-    before = Versions.here()
-    assert Versions.here() == before
-    os.utime(module, (1, 2_000_000_000))
-    assert Versions.here() != before
+    here, before = Versions.here(), Versions.installed()
+    assert Versions.installed() == before
+    os.utime(module, (1, 2))  # it is older than another one
+    later = Versions.installed()
+    assert later != before
+    module.write_text("1")
+    os.utime(module, (1, 2))
+    assert Versions.installed() not in (before, later)
+    assert Versions.here() == here
 
 
 @pytest.mark.parametrize(("said", "shared"), [("1", True), (" Yes ", True), ("0", False), ("", False), ("off", False)])

@@ -40,6 +40,16 @@ def test_why_a_server_did_not_start_is_said_with_its_log(folder: ServerFolder, m
     assert refused.value.where == str(folder.log)
 
 
+def test_a_process_that_began_before_an_upgrade_starts_no_server(
+    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    upgraded = replace(Versions.installed(), package="99")
+    monkeypatch.setattr(Versions, "installed", lambda: upgraded)
+    with folder.lock(), pytest.raises(EnvironmentProblem, match="was changed since this process began"):
+        sessions._start(folder, Wanted.here({}), 1000)
+
+
 def test_the_log_that_an_error_named_stays_when_another_server_starts(
     folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
