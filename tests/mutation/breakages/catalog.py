@@ -202,15 +202,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "publishing into a synced table undoes a Hive sync meanwhile",
         "hudi_assets/catalog/publishing.py",
-        "        entry = None if old is None else _synced_table(metastore, names, name, table.path)\n",
-        "        entry = old\n",
+        "    entry = _synced_table(metastore, names, name, path)\n",
+        "    entry: Entry | None = old\n",
         PUBLISHING,
     ),
     Breakage(
         "into a synced table the older of two readings may come last",
         "hudi_assets/catalog/publishing.py",
-        "        if _expected(entry) != _expected(old):\n",
-        "        if _expected(entry) == ('', ''):\n",
+        "    if _expected(entry) != _expected(old):\n",
+        "    if _expected(entry) == ('', ''):\n",
         PUBLISHING,
     ),
     Breakage(

@@ -481,15 +481,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "of a slice with something due the rest is left, though whole slices are asked for",
         "hudi_assets/engine/actions/compaction/strategy.py",
-        "        return (slice_.log_files, _NO_LOGS) if self.whole_slices and needed else (needed, remain)\n",
+        "        return (slice_.log_files, _NO_LOGS) if due else (needed, remain)\n",
         "        return needed, remain\n",
         WHOLE_SLICES,
     ),
     Breakage(
         "whole slices are taken where nothing of them is due",
         "hudi_assets/engine/actions/compaction/strategy.py",
-        " if self.whole_slices and needed else ",
-        " if self.whole_slices else ",
+        "return (slice_.log_files, _NO_LOGS) if due else",
+        "return (slice_.log_files, _NO_LOGS) if self.whole_slices else",
         WHOLE_SLICES,
     ),
     Breakage(
