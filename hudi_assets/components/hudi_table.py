@@ -11,7 +11,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dagster import AssetsDefinition, ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
+from dagster import ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hudi_assets.components.refused import Block, are_shown, refused_block
@@ -285,9 +285,10 @@ class HudiTableComponent(Block, Model, Resolvable):
         table, resource = self._table_assets(shared_key), self._resource()
         try:
             source = None if self.source is None else self.source.load()
-            mor_table = self._mor_table(table, source)
+            ingested = None if source is None else ingestion_asset(table, source, partitions_of(source))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{context.path}: {error}") from error
+        mor_table = external_table_asset(table) if ingested is None else ingested
         assets = [mor_table, compaction_plan_asset(table), read_optimized_assets(table), housekeeping_asset(table)]
         definitions = Definitions(
             assets=assets,
@@ -318,11 +319,6 @@ class HudiTableComponent(Block, Model, Resolvable):
 
     def _is_by_hudi(self) -> bool:
         return (self.executor or self.settings.get(EXECUTOR)) == "hudi"
-
-    def _mor_table(self, table: TableAssets, source: BatchSource | None) -> AssetsDefinition:
-        if source is None:
-            return external_table_asset(table)
-        return ingestion_asset(table, source, partitions_of(source))
 
     def _table_assets(self, shared_key: str | None = None) -> TableAssets:
         return TableAssets(

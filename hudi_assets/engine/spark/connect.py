@@ -99,7 +99,11 @@ def local_connected_session(
 
 
 def end_connected_session(session: SparkSession) -> None:
-    """Stop what a session still does, and forget it. After the last one this process can have a Spark of its own."""
+    """Stop what a session still does, and forget it. After the last one this process can have a Spark of its own.
+
+    Args:
+        session: Of `connected_session` or `local_connected_session`.
+    """
     session.stop()
     _forget_mode()
 
