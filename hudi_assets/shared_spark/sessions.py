@@ -73,18 +73,25 @@ def shared_session(settings: Mapping[str, Any] = LOCAL_SETTINGS) -> SparkSession
     """
     check_no_own_spark()
     check_can_serve()
-    wanted, session_id = Wanted.here(settings), str(uuid.uuid4())
-    folder = _folder(wanted)
-    with folder.lock():
-        running = _running(folder) or _start(folder, wanted, idle_ms())
-        used = folder.enter(session_id)
-    try:
-        session = local_connected_session(running.port, running.token, session_id, str(folder.log), folder.has_server)
-    except BaseException:
-        used.release()
-        raise
-    _USED[session_id] = used
-    return session
+    wanted = Wanted.here(settings)
+    folder, is_again = _folder(wanted), False
+    while True:
+        session_id = str(uuid.uuid4())
+        with folder.lock():
+            running = _running(folder) or _start(folder, wanted, idle_ms())
+            used = folder.enter(session_id)
+        try:
+            session = local_connected_session(
+                running.port, running.token, session_id, str(folder.log), folder.has_server
+            )
+        except BaseException as error:
+            used.release()
+            if is_again or not isinstance(error, EnvironmentProblem):
+                raise
+            is_again = True  # its Java may just have been killed, and its port have answered still
+        else:
+            _USED[session_id] = used
+            return session
 
 
 def end_session(session: SparkSession) -> None:

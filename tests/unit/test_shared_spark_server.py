@@ -79,6 +79,33 @@ def test_a_server_that_lives_and_does_not_serve_is_called_hung(
     assert sessions._running(folder) is None
 
 
+def test_a_server_that_was_found_as_it_died_is_replaced_and_asked_for_no_third_time(
+    folder: ServerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked = iter((RUNNING, replace(RUNNING, port=1), replace(RUNNING, port=2))), []
+
+    def connected(port: int, *_: object) -> object:
+        asked.append(port)
+        if port != 1:
+            raise EnvironmentProblem("nobody answers")
+        return object()
+
+    monkeypatch.setattr(sessions, "check_can_serve", lambda: None)
+    monkeypatch.setattr(sessions, "check_no_own_spark", lambda: None)
+    monkeypatch.setattr(sessions, "_folder", lambda _: folder)
+    monkeypatch.setattr(sessions, "_running", lambda _: next(found))
+    monkeypatch.setattr(sessions, "local_connected_session", connected)
+    monkeypatch.setattr(sessions, "_USED", {})
+    sessions.shared_session()
+    assert asked == [4711, 1]
+    assert folder.used_by() == 1
+    found = iter((RUNNING, RUNNING, RUNNING))
+    with pytest.raises(EnvironmentProblem, match="nobody answers"):
+        sessions.shared_session()
+    assert asked == [4711, 1, 4711, 4711]
+    assert folder.used_by() == 1
+
+
 DEAF = """
 import signal, sys, time
 from pathlib import Path

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _REMOTE: Final = "SPARK_REMOTE"
 _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 _ANSWER_S: Final = 20.0
+_LOOK_S: Final = 1.0  # whether the server is still there
 _PACKAGE: Final = "hudi-assets"
 _ONE_KIND: Final = "Let all that one process does have one kind of Spark: share it in all blocks of a run, or in none."
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
@@ -79,9 +81,8 @@ def local_connected_session(
     """
     check_client()
     channels = _local_channels(port, token, session_id)
-    _check_answers(
-        channels, log, "Read that log. hudi-assets spark stop --now ends that server, and the next run starts another."
-    )
+    hint = "Read that log. hudi-assets spark stop --now ends that server, and the next run starts another."
+    _check_answers(channels, log, hint, is_alive)
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -203,16 +204,24 @@ def _local_channels(port: int, token: str, session_id: str) -> DefaultChannelBui
     return found
 
 
-def _check_answers(channels: DefaultChannelBuilder, where: str, hint: str) -> None:
+def _check_answers(
+    channels: DefaultChannelBuilder, where: str, hint: str, is_alive: Callable[[], bool] = lambda: True
+) -> None:
     """PySpark itself tries for ten minutes."""
     import grpc
 
     channel = channels.toChannel()
+    ready, end = grpc.channel_ready_future(channel), time.monotonic() + _ANSWER_S
     try:
-        grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)
-    except grpc.FutureTimeoutError as error:
-        what = f"No Spark Connect server answers within {_ANSWER_S:.0f} s."
-        raise EnvironmentProblem(what, where=where, hint=hint) from error
+        while True:
+            try:
+                ready.result(timeout=min(_LOOK_S, _ANSWER_S))
+                return
+            except grpc.FutureTimeoutError as error:
+                if time.monotonic() < end and is_alive():
+                    continue
+                what = f"No Spark Connect server answers within {_ANSWER_S:.0f} s."
+                raise EnvironmentProblem(what, where=where, hint=hint) from error
     finally:
         channel.close()
 

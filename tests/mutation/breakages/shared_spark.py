@@ -152,6 +152,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         UNIT,
     ),
     Breakage(
+        "a server that is found as it dies ends the run that has found it",
+        f"{_ROOM}/sessions.py",
+        "            if is_again or not isinstance(error, EnvironmentProblem):\n",
+        "            if True:\n",
+        SERVER,
+    ),
+    Breakage(
         "a shared Spark counts before the address of a server",
         "hudi_assets/resources/spark.py",
         "        if remote:\n",

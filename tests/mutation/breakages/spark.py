@@ -58,8 +58,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a Connect server that does not answer is waited for as PySpark does",
         f"{_ENGINE}/spark/connect.py",
-        "        grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)\n",
-        "        return\n",
+        "    ready, end = grpc.channel_ready_future(channel), time.monotonic() + _ANSWER_S\n",
+        "    return\n",
         CONNECT,
     ),
     Breakage(
