@@ -56,7 +56,7 @@ def stop(
     now: Annotated[bool, typer.Option("--now", help="Also where runs use it: they fail.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """End the shared Sparks of this home, each with its last run."""
+    """End the shared Sparks of this home, each with its last run. A run that comes before keeps its server."""
     found = servers()
     if not found:
         nothing_to_do(f"no shared Spark runs in {home()}", as_json)
@@ -65,7 +65,8 @@ def stop(
         print_json({"servers": [{**_json(server), "stopped": stopped} for server, stopped in done]})
         return
     for server, stopped in done:
-        what = "has ended" if stopped else f"is used by {_runs(server)}, and ends with the last one (--now: at once)"
+        used = f"is used by {_runs(server)}, and ends with the last one if no other comes (--now: at once)"
+        what = "has ended" if stopped else used
         print_text(f"The shared Spark of process {server.running.pid} {what}.")
 
 

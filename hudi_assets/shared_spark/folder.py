@@ -18,6 +18,8 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -69,6 +71,15 @@ class ServerFolder:
     @property
     def _sessions(self) -> Path:
         return self.path / "sessions"
+
+    @property
+    def age_s(self) -> float:
+        """Since something happened there. A server says about every minute that it lives (`keep`)."""
+        return time.time() - self.path.stat().st_mtime
+
+    def keep(self) -> None:
+        """For others it is not old."""
+        os.utime(self.path)
 
     def make(self) -> None:
         """For its owner's eyes: the token is here, and settings may hold passwords."""
@@ -180,6 +191,19 @@ class ServerFolder:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
             json.dump(value, out)
         draft.replace(file)
+
+
+def folders_in(root: Path) -> Iterator[ServerFolder]:
+    """The folders of this user's servers. What else lies there is nobody's server."""
+    try:
+        paths = sorted(root.iterdir())
+    except OSError:
+        return
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found = path.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                yield ServerFolder(path)
 
 
 def _lock(file: Path, timeout: float) -> FileLock:

@@ -21,6 +21,7 @@ from hudi_assets.shared_spark.local import prepare
 log = logging.getLogger(__name__)
 _POLL_S: Final = 1.0
 _END_S: Final = 30.0
+_KEEP_S: Final = 60.0
 
 
 def serve(folder: ServerFolder) -> None:
@@ -77,6 +78,8 @@ class _Watch:
         """Close the sessions whose run has ended. True where the server is to end, and no run finds it any more."""
         if not self._folder.is_there:
             return True
+        if self._folder.age_s >= _KEEP_S:
+            self._folder.keep()
         with self._folder.lock_at_once() as alone:
             if not alone:
                 return False  # somebody comes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import shutil
@@ -25,7 +26,7 @@ from hudi_assets.engine import (
     local_connected_session,
 )
 from hudi_assets.home import home
-from hudi_assets.shared_spark.folder import Running, ServerFolder
+from hudi_assets.shared_spark.folder import Running, ServerFolder, folders_in
 from hudi_assets.shared_spark.local import LOCAL_SETTINGS
 from hudi_assets.shared_spark.wanted import Versions, Wanted, idle_ms
 
@@ -38,6 +39,7 @@ _START_S: Final = 180.0
 _END_S: Final = 60.0
 _POLL_S: Final = 0.1
 _KEPT_S: Final = 7 * 86_400.0  # the log of a server that is gone
+_DAMAGED: Final = (OSError, ValueError, KeyError, TypeError)  # a folder that is no server's, or is deleted meanwhile
 _USED: Final[dict[str, FileLock]] = {}  # session → what says that this process uses it
 
 
@@ -122,13 +124,13 @@ def start_server(settings: Mapping[str, Any] = LOCAL_SETTINGS, idle: str | None 
 def servers() -> list[Server]:
     """The servers of this home that run."""
     found = []
-    for path in sorted(_root().iterdir()) if _root().exists() else ():
-        folder = ServerFolder(path)
-        if folder.has_server():  # else its folder is left alone
-            with folder.lock():
-                running = folder.running()
-                if running is not None:
-                    found.append(_server(folder, running))
+    for folder in folders_in(_root()):
+        with contextlib.suppress(*_DAMAGED):
+            if folder.has_server():  # else its folder is left alone
+                with folder.lock():
+                    running = folder.running()
+                    if running is not None:
+                        found.append(_server(folder, running))
     return found
 
 
@@ -156,7 +158,16 @@ def _server(folder: ServerFolder, running: Running) -> Server:
 
 
 def _root() -> Path:
-    return home() / "shared_spark" / socket.gethostname()  # machines may share a home
+    return home() / "shared_spark" / _machine()  # machines may share a home
+
+
+def _machine() -> str:
+    """Its name, and what tells it from others of the same name: containers see no other one's processes and ports."""
+    told = []
+    with contextlib.suppress(OSError):  # not on Linux
+        told.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+        told += [os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "pid")]
+    return f"{socket.gethostname()}-{hashlib.sha256(repr(told).encode()).hexdigest()[:8]}"
 
 
 def _folder(wanted: Wanted) -> ServerFolder:
@@ -232,16 +243,26 @@ def _not_started(folder: ServerFolder, what: str) -> EnvironmentProblem:
 
 
 def _let_others_end(versions: Versions) -> None:
-    """Servers of other versions end with their last session: nobody comes to them any more. Old folders go."""
-    for path in _root().iterdir():
-        other = ServerFolder(path)
-        if other.has_server():
-            if other.wanted()["versions"] != asdict(versions):
+    """Servers of other versions end with their last session: nobody comes to them any more. Old folders go.
+
+    What is damaged, or goes meanwhile, is left alone: others start servers too.
+    """
+    for other in folders_in(_root()):
+        with contextlib.suppress(*_DAMAGED):
+            if other.has_server() and other.wanted()["versions"] != asdict(versions):
                 other.end_when_unused()
-        elif time.time() - path.stat().st_mtime > _KEPT_S:
-            with other.lock_at_once() as alone:
-                if alone and not other.has_server():
-                    shutil.rmtree(path, ignore_errors=True)
+    for machine in folders_in(_root().parent):
+        for other in folders_in(machine.path):
+            with contextlib.suppress(*_DAMAGED):
+                _forget_old(other)
+
+
+def _forget_old(folder: ServerFolder) -> None:
+    """Of all machines that share the home. Their locks may not be seen here, so a server says by time that it lives."""
+    if folder.age_s > _KEPT_S and not folder.has_server():
+        with folder.lock_at_once() as alone:
+            if alone and not folder.has_server():
+                shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _answers(port: int) -> bool:

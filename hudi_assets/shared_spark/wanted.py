@@ -66,7 +66,9 @@ class Wanted:
     def here(cls, settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Wanted:
         """For Spark's settings, in this process."""
         passed_on = {name: text for name, text in environment.items() if _is_passed_on(name)}
-        return cls({key: str(value) for key, value in settings.items()}, Versions.here(), _digest(passed_on))
+        return cls(
+            {key: str(value) for key, value in settings.items()}, Versions.here(), _digest([os.getuid(), passed_on])
+        )
 
     @property
     def key(self) -> str:

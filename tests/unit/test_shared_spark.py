@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -34,7 +33,7 @@ RUNNING = Running(port=4711, token="secret", pid=1, started=1.5)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ServerFolder:
-    made = ServerFolder(tmp_path / "shared_spark" / socket.gethostname() / "key")
+    made = ServerFolder(tmp_path / "shared_spark" / "machine" / "key")
     made.make()
     return made
 

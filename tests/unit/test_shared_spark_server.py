@@ -28,7 +28,7 @@ RUNNING = Running(port=4711, token="secret", pid=1, started=1.5)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerFolder:
     monkeypatch.setenv("HUDI_ASSETS_HOME", str(tmp_path))
-    made = ServerFolder(tmp_path / "shared_spark" / socket.gethostname() / "key")
+    made = ServerFolder(sessions._root() / "key")
     made.make()
     return made
 
@@ -207,17 +207,73 @@ def test_a_server_lives_while_its_spark_does_and_listens() -> None:
     assert not of_java(port=port).is_alive()
 
 
+LONG_AGO = time.time() - 8 * 86_400
+
+
+def made(path: Path, versions: Versions | None = None, *, is_old: bool = False) -> ServerFolder:
+    one = ServerFolder(path)
+    one.make()
+    one.write_wanted({"versions": asdict(versions or Versions.here())})
+    if is_old:
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    return one
+
+
 def test_who_starts_lets_servers_of_other_versions_end_and_old_folders_go(folder: ServerFolder) -> None:
-    here, kept = Versions.here(), []
-    for name, versions in (("same", here), ("other", replace(here, package="0.0")), ("old", here), ("late", here)):
-        one = ServerFolder(folder.path.with_name(name))
-        one.make()
-        one.write_wanted({"versions": asdict(versions)})
-        if name in ("same", "other"):
-            kept.append(one.serve())
-    long_ago = time.time() - 8 * 86_400
-    os.utime(folder.path.with_name("old"), (long_ago, long_ago))
-    os.utime(folder.path.with_name("other"), (long_ago, long_ago))
-    sessions._let_others_end(here)
-    ending = {one.name: ServerFolder(one).is_ending for one in folder.path.parent.iterdir()}
+    there = folder.path.parent
+    kept = [made(there / "same"), made(there / "other", replace(Versions.here(), package="0.0"), is_old=True)]
+    serving = [one.serve() for one in kept]
+    os.utime(there / "other", (LONG_AGO, LONG_AGO))
+    made(there / "old", is_old=True)
+    made(there / "late")
+    of_another_machine = [made(there.parent / "gone" / "old", is_old=True), made(there.parent / "gone" / "new")]
+    sessions._let_others_end(Versions.here())
+    ending = {one.name: ServerFolder(one).is_ending for one in there.iterdir()}
     assert ending == {"same": False, "other": True, "late": False, "key": False}
+    assert [one.is_there for one in of_another_machine] == [False, True]
+    assert None not in serving
+
+
+def test_a_server_that_lives_is_not_old(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_POLL_S", 0.001)
+    with folder.lock():  # its file is there
+        os.utime(folder.path, (LONG_AGO, LONG_AGO))
+    server._watch(folder, cast(ConnectServer, Spark()), 60)
+    assert folder.age_s < 60
+
+
+def test_what_lies_beside_servers_stops_nobody(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = folder.path.parent
+    (there / "a stray file").touch()
+    (there.parent / "another").touch()
+    (there / "empty").mkdir()
+    damaged, serving = {"no JSON": "{", "no versions": "{}", "a list": "[]"}, []
+    for name, text in damaged.items():
+        one = made(there / name)
+        serving.append(one.serve())
+        one.tell(RUNNING)
+        (one.path / "wanted.json").write_text(text)
+    theirs = made(there / "theirs", replace(Versions.here(), package="0.0"))
+    serving.append(theirs.serve())
+    theirs.tell(RUNNING)
+    lstat = Path.lstat
+
+    def seen(path: Path) -> os.stat_result:
+        found = list(lstat(path))
+        if path == theirs.path:
+            found[4] = os.getuid() + 1
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "lstat", seen)
+    assert sessions.servers() == []
+    sessions._let_others_end(Versions.here())
+    assert not theirs.is_ending
+    assert None not in serving
+
+
+def test_containers_of_one_name_have_servers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = sessions._root()
+    assert sessions._root() == here
+    monkeypatch.setattr(os, "readlink", lambda _: "pid:[another]")
+    assert sessions._root() != here
+    assert here.name.startswith(socket.gethostname())
