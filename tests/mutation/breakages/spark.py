@@ -56,13 +56,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         CONNECT,
     ),
     Breakage(
-        "a Connect server that does not answer is waited for as PySpark does",
-        f"{_ENGINE}/spark/connect.py",
-        "    ready, end = grpc.channel_ready_future(channel), time.monotonic() + _ANSWER_S\n",
-        "    return\n",
-        CONNECT,
-    ),
-    Breakage(
         "an empty SPARK_REMOTE stays for PySpark to take for an address",
         f"{_ENGINE}/spark/connect.py",
         "    os.environ.pop(_REMOTE, None)",
