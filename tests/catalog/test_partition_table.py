@@ -170,13 +170,13 @@ def test_a_publisher_that_died_before_it_is_made_good(
 def test_a_table_of_somebody_else_is_left_alone(
     tmp_path: Path, served: Served, reader: Reader, session: LocalSession
 ) -> None:
-    table, here = two_partitions(tmp_path / "theirs", session), place(served, "theirs")
-    reader.rows("CREATE TABLE theirs_freshness (x INT) USING parquet")
+    table, here = two_partitions(tmp_path / "foreign", session), place(served, "theirs")
+    reader.rows("CREATE TABLE foreign_freshness (x INT) USING parquet")
     with pytest.raises(InvalidInput, match="Something else has the name"):
         here.publish(table)
-    assert entry_of(served, "theirs_ro") is None
+    assert entry_of(served, "foreign_ro") is None
     here.publish(HudiTable.open(table.path))
-    assert reader.rows("SELECT * FROM theirs_freshness") == []
+    assert reader.rows("SELECT * FROM foreign_freshness") == []
 
 
 def test_beside_synced_tables(tmp_path: Path, served: Served, reader: Reader, session: LocalSession) -> None:
