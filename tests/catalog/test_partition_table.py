@@ -170,7 +170,7 @@ def test_a_publisher_that_died_before_it_is_made_good(
 def test_a_table_of_somebody_else_is_left_alone(
     tmp_path: Path, served: Served, reader: Reader, session: LocalSession
 ) -> None:
-    table, here = two_partitions(tmp_path / "foreign", session), place(served, "theirs")
+    table, here = two_partitions(tmp_path / "foreign", session), place(served, "foreign")
     reader.rows("CREATE TABLE foreign_freshness (x INT) USING parquet")
     with pytest.raises(InvalidInput, match="Something else has the name"):
         here.publish(table)
