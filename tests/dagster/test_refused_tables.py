@@ -251,6 +251,7 @@ def test_dg_check_fails(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_validation_fails_where_it_loads_the_code_itself(tmp_path: Path) -> None:
     """A code server that runs already does not know that it is being validated."""
     made, port = project(tmp_path), free_port()

@@ -93,6 +93,7 @@ def test_hudi_executes_no_plan_of_ours_on_version_6(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_run_that_does_not_share_has_a_spark_of_its_own_and_the_homes_catalog(tmp_path: Path) -> None:
     program = """
 from hudi_assets.resources import SparkResource
