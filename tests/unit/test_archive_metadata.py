@@ -41,6 +41,7 @@ def archived(life: Life) -> int:
     return sum(1 for folder in folders for _ in folder.glob("*archive*" if folder.name == "archived" else "*.parquet"))
 
 
+@pytest.mark.slow
 def test_it_stays_small_and_right(life: Life) -> None:
     for _ in range(8):
         life.turns(2)
@@ -54,6 +55,7 @@ def test_it_stays_small_and_right(life: Life) -> None:
     assert len({file.timestamp for file in own(life).files}) < 25
 
 
+@pytest.mark.slow
 def test_a_crash(life: Life, tmp_path: Path) -> None:
     life.turns(8)
     life.table.clean(retained=1)
@@ -81,6 +83,7 @@ def test_a_crash(life: Life, tmp_path: Path) -> None:
     assert crashes > 2
 
 
+@pytest.mark.slow
 def test_what_holds_it(life: Life) -> None:
     life.turns(8)
     layout, storage = life.table.state().layout, LocalStorage(str(life.path))

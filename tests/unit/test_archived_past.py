@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from hudi_assets.engine.actions.archiving.archive import ArchiveResult
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
-from tests.tables.life import Life
+from hudi_assets.engine.timeline.instants import WRITES
+from tests.tables.life import SCHEMA, Life
 from tests.tables.local_session import LocalSession
 from tests.unit.test_housekeeping_v2 import crossing
 
@@ -55,6 +58,7 @@ def test_what_was_archived_and_not_cleaned_is_answered(life: Life) -> None:
     assert {instant: as_of(life, instant) for instant in seen} == seen
 
 
+@pytest.mark.slow
 def test_a_slice_that_is_gone_is_still_missed(life: Life) -> None:
     """Whatever the archive says of the slices that are left, it names the one that is not."""
     seen = archived(life, turns=6)
@@ -65,6 +69,7 @@ def test_a_slice_that_is_gone_is_still_missed(life: Life) -> None:
     assert all(rows is None or rows == seen[instant] for instant, rows in found.items())
 
 
+@pytest.mark.slow
 def test_a_log_file_that_is_gone_is_missed_though_its_commit_is_archived(life: Life) -> None:
     seen, refused = archived(life), 0
     logs = sorted(life.path.glob("p=a/.*.log.*"))
@@ -112,3 +117,42 @@ def test_a_plan_without_what_ours_add_is_one_too() -> None:
     found = archived_plan("2", {"operations": [operation], "version": 2}, "t")
     assert isinstance(found, Plan)
     assert found.operations[0].log_files == ("p/.g_1.log.1_0-0-0",)
+
+
+def test_archiving_changes_no_range(life: Life) -> None:
+    """Not even one that ends while a bulk insert, archived since, was at work."""
+    for _ in range(3):
+        load(life)
+        life.upsert()
+        life.compact(life.number)
+    moments = sorted(
+        {
+            moment
+            for i in life.table.state().timeline.completed(*WRITES)
+            for moment in (i.timestamp, i.completion or i.timestamp)
+        }
+    )
+    pairs = list(combinations_with_replacement(moments, 2))
+    before = {pair: between(life, *pair) for pair in pairs}
+    assert isinstance(life.table.archive(), ArchiveResult)
+    answers = {pair: between(life, *pair) for pair in pairs}
+    assert {pair: rows for pair, rows in answers.items() if rows is not None and rows != before[pair]} == {}
+    assert any(answers.values())
+
+
+def load(life: Life) -> None:
+    """A bulk insert into a partition of its own."""
+    number = life.number
+    row = {"id": 100 + number, "ts": number * 1000, "v": number, "p": f"load{number}"}
+    life.table.bulk_insert(
+        life.session, life.session.rows([row], SCHEMA), clock_time=datetime.fromtimestamp(number, UTC)
+    )
+
+
+def between(life: Life, begin: str, end: str) -> Rows | None:
+    """None where it is refused."""
+    try:
+        rows = life.table.incremental(life.session, begin, end).rows()
+    except (InvalidInput, CorruptTable):
+        return None
+    return sorted((r["id"], r["ts"], r["v"], r["p"]) for r in rows)

@@ -272,8 +272,15 @@ def _since_completion(state: TableState) -> Since:
         i.timestamp: i.completion or i.timestamp
         for i in state.timeline.completed(Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
     }
+
+    def of_base(instant: str) -> str:
+        known = completions.get(instant)
+        if known is None and state.timeline.is_archived(instant):
+            known = state.archived_bringing_rows.get(instant)
+        return known or instant
+
     return Since(
-        base=lambda instant: completions.get(instant, instant),
+        base=of_base,
         log=lambda instant: state.completion_of(instant) or _NEVER,
     )
 

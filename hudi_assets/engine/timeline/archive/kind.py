@@ -35,6 +35,10 @@ class Archive(Protocol):
         """Completion times of what is archived, by instant, where the kind keeps them."""
         ...
 
+    def brought_rows(self, storage: Storage) -> Mapping[str, str]:
+        """The same of writes alone that brought rows. A compaction only moves them."""
+        ...
+
     def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
         """Those of the wanted writes, by instant, that are archived as completed."""
         ...

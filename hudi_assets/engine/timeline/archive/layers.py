@@ -192,6 +192,12 @@ class ArchivedLayers:
     def completions(self, storage: Storage) -> Mapping[str, str]:
         return completion_times(storage)
 
+    def brought_rows(self, storage: Storage) -> Mapping[str, str]:
+        bringing = (Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+        names = archived_names(storage, None)
+        times = completion_times(storage)  # asked last: an archiver may add some meanwhile
+        return {instant: times[instant] for instant, action in names if action in bringing}
+
     def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
         return frozenset(completion_times(storage, wanted))
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -193,13 +194,15 @@ def archived_plans(storage: Storage, wanted: Collection[str]) -> Iterator[tuple[
 def archived_names(storage: Storage, wanted: Iterable[str] | None) -> frozenset[tuple[str, str]]:
     """(instant, action) of the wanted instants (None: of all) that are archived. A compaction's action is `commit`."""
     instants = None if wanted is None else frozenset(wanted)
-    names = partial(read_history_file, storage, columns=("instantTime", "action"))
-    pairs = (
-        pair
-        for table in _of_files(storage, instants, names)
-        for pair in zip(table.column("instantTime").to_pylist(), table.column("action").to_pylist(), strict=True)
-    )
-    return frozenset((instant, action) for instant, action in pairs if instants is None or instant in instants)
+    found = chain.from_iterable(_of_files(storage, instants, partial(_names_in, storage)))
+    return frozenset((instant, action) for instant, action in found if instants is None or instant in instants)
+
+
+@lru_cache(maxsize=1_000)
+def _names_in(storage: Storage, file: HistoryFile) -> tuple[tuple[str, str], ...]:
+    """A file's instants with their actions. It never changes either."""
+    table = read_history_file(storage, file, ("instantTime", "action"))
+    return tuple(zip(table.column("instantTime").to_pylist(), table.column("action").to_pylist(), strict=True))
 
 
 def instants_of(table: pa.Table) -> Iterator[ArchivedInstant]:
