@@ -142,9 +142,9 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Plan a compaction on event time and publish the plan; nothing is executed."""
+    terms = None if slo is None else bounds.terms(slo, data_latency)
     table = open_table(path, event_time_field, writers, settings=settings, event_time_unit=event_time_unit)
-    if slo is not None:
-        terms = bounds.terms(slo)
+    if terms is not None:
         if threshold is not None:
             raise InvalidInput("Give a threshold or an SLO, not both.")
         found = table.plan_compaction(

@@ -51,7 +51,7 @@ def simulate(
     """What a freshness SLO would cost: bytes, compactions and minutes missed, by this policy and by Hudi's triggers."""
     if path is not None and distribution is not None:
         raise InvalidInput("Give a table or --distribution, not both.")
-    slos = [bounds.terms(one) for one in slo.split(",")]
+    slos = [bounds.terms(one, data_latency) for one in slo.split(",")]
     if path is not None:
         table = open_table(path, event_time_field, settings=settings, event_time_unit=event_time_unit)
         feeds = [table.past_feed(data_latency=data_latency)]

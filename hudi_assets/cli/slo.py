@@ -9,7 +9,7 @@ import typer
 
 from hudi_assets.cli.output import print_facts, print_json
 from hudi_assets.cli.table import NOTHING_TO_DO
-from hudi_assets.engine import HudiTable, SloTerms, StartNow, WaitUntil, iso, terms_of
+from hudi_assets.engine import AUTO, HudiTable, SloTerms, StartNow, WaitUntil, iso, terms_of
 from hudi_assets.sizes import size_of
 
 SloOption = Annotated[
@@ -44,8 +44,10 @@ class Bounds:
         str | None, typer.Option(metavar="FROM-TO", help="With --slo: hours of the day (UTC) to start in, as 22-6.")
     ] = None
 
-    def terms(self, slo: str) -> SloTerms:
-        return terms_of(slo, self.late_every, self.least_gap, self.bytes_per_hour, self.hours)
+    def terms(self, slo: str, data_latency: str | None = None) -> SloTerms:
+        """`data_latency`: as the option has it; one that is learned, or the table's own, is not known yet."""
+        known = 0 if data_latency in (None, AUTO) else data_latency
+        return terms_of(slo, self.late_every, self.least_gap, self.bytes_per_hour, self.hours, data_latency=known or 0)
 
 
 def proposal_for(table: HudiTable, terms: SloTerms, data_latency: str | None, as_json: bool, *, shown: bool) -> int:

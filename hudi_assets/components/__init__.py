@@ -1,6 +1,7 @@
 """The components for Dagster projects: a block of YAML becomes a table's assets, checks, job and sensor.
 
 - `hudi_table.HudiTableComponent`: one table. Begin here; its fields are those of a block.
+- `fields`: those of them that have fields of their own, as `sensor` and `bounds`.
 - `hudi_tables.HudiTablesComponent`: many tables in one block, with what they share said once.
 - `refused.Refused`: a table whose block is wrong, where the others are to go on without it.
 - `scaffolding.TableScaffolder`: the block that `dg scaffold defs` writes.
@@ -19,9 +20,9 @@ from typing import Any
 _NEEDS = ("dagster_pyspark", "matplotlib", "PIL")
 
 if all(map(find_spec, _NEEDS)):
+    from hudi_assets.components.fields import SensorModel as SensorModel
+    from hudi_assets.components.fields import SourceModel as SourceModel
     from hudi_assets.components.hudi_table import HudiTableComponent as HudiTableComponent
-    from hudi_assets.components.hudi_table import SensorModel as SensorModel
-    from hudi_assets.components.hudi_table import SourceModel as SourceModel
     from hudi_assets.components.hudi_tables import HudiTablesComponent as HudiTablesComponent
 
 

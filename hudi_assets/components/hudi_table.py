@@ -7,13 +7,13 @@ A block says either where rows come from (`source`: a batch source, for tables t
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dagster import ComponentLoadContext, Definitions, Model, Resolvable, scaffold_with
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from hudi_assets.components.fields import BoundsModel, IngestModel, SensorModel, SourceModel, checked_duration
 from hudi_assets.components.refused import Block, are_shown, refused_block
 from hudi_assets.components.scaffolding import TableScaffolder
 from hudi_assets.dagster.assets import (
@@ -42,6 +42,7 @@ from hudi_assets.engine import (
 from hudi_assets.resources import Catalog, SparkResource, TableResource
 
 TRIGGER = "hoodie.compact.inline.trigger.strategy"
+STRATEGY = "hoodie.compaction.strategy"
 EVENT_TIME_TRIGGER = TriggerName.EVENT_TIME.value
 # What a block uses unless it names resources of its project. One object each: all blocks share them.
 _SPARKS = {  # by `shared_spark`
@@ -52,87 +53,6 @@ _SPARKS = {  # by `shared_spark`
 _CATALOG_KEY, _CATALOG = "hudi_catalog", Catalog(home=True)
 # With a Spark of the project's own: whatever catalog its session has.
 _SPARKS_CATALOG_KEY, _SPARKS_CATALOG = "hudi_sparks_catalog", Catalog()
-_LEAST_INTERVAL_MS = 1000
-
-
-class SourceModel(Model, Resolvable):
-    """A batch source: the Python path of a class and the arguments it is made with."""
-
-    type: str
-    options: dict[str, Any] = Field(default_factory=dict)
-
-    def load(self) -> BatchSource:
-        module, _, name = self.type.rpartition(".")
-        try:
-            made = getattr(importlib.import_module(module), name)(**self.options)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(f"source.type: no class at {self.type!r}: {error}") from error
-        if not isinstance(made, BatchSource):
-            raise TypeError(f"source.type: {self.type!r} has no batches, rows and schema; a source needs all three")
-        return made
-
-
-class IngestModel(Model, Resolvable):
-    """A schedule that ingests the windows of a `source` that have ended."""
-
-    cron: str
-    most_windows: int = 100
-    """At most so many windows in one run."""
-    running: bool = True
-
-
-class SensorModel(Model, Resolvable):
-    name: str | None = None
-    look_every: str = "1m"
-    """After so long at most the table is looked at again, as `1m`, where ticks take no more than two thirds of it."""
-    minimum_interval_seconds: int | None = Field(default=None, ge=1)
-    """Dagster's own, from the beginning of a tick to the next one's. None: two thirds of `look_every`."""
-    report_every: str = "5m"
-    """How often freshness, lag and sizes are reported while nothing calls for a reader, as `5m`."""
-    running: bool = True
-
-    @field_validator("report_every", "look_every")
-    @classmethod
-    def _is_a_duration(cls, text: str, info: ValidationInfo) -> str:
-        field = f"sensor.{info.field_name}"
-        return checked_duration(field, text) if info.field_name == "report_every" else checked_interval(field, text)
-
-    @property
-    def interval(self) -> int:
-        return interval_of(self.look_every, self.minimum_interval_seconds)
-
-    @property
-    def longest_ms(self) -> int:
-        """For how long at most nobody looks."""
-        given = self.minimum_interval_seconds
-        return parse_latency(self.look_every) if given is None else 1000 * given
-
-
-class BoundsModel(Model, Resolvable):
-    """What comes before the SLO, where a table is compacted by it. Durations as `30m`."""
-
-    late_every: str | None = None
-    """Rows that came when the SLO was broken already: so long after the last compaction. None: a quarter of the SLO."""
-    least_gap: str | None = None
-    """Between the starts of two compactions."""
-    bytes_per_hour: int | None = Field(default=None, ge=1)
-    """Read and written, on average."""
-    hours: str | None = None
-    """Of the day (UTC) to start in, as `22-6`."""
-
-    @field_validator("late_every", "least_gap")
-    @classmethod
-    def _is_a_duration(cls, text: str | None, info: ValidationInfo) -> str | None:
-        return None if text is None else checked_duration(f"bounds.{info.field_name}", text)
-
-    @field_validator("hours")
-    @classmethod
-    def _are_hours(cls, text: str | None) -> str | None:
-        try:
-            terms_of("1h", hours=text)
-        except HudiAssetsError as error:
-            raise ValueError(f"bounds.hours: {error}") from error
-        return text
 
 
 @dataclass(frozen=True)
@@ -233,21 +153,27 @@ class HudiTableComponent(Block, Model, Resolvable):
 
     @model_validator(mode="after")
     def _slo_can_be_kept(self) -> HudiTableComponent:
-        """Before a compaction it lies latency, `compact_every` and a tick behind the clock. `auto` is not judged."""
-        if self.freshness_slo is None or self.data_latency in (None, AUTO):
+        """Before a compaction it lies latency, `compact_every` and a tick behind the clock.
+
+        A latency that is learned, or the table's own, counts for nothing.
+        """
+        if self.freshness_slo is None:
             return self
         # Neither another trigger than event time nor the SLO goes by compact_every.
-        by_slo = self.compact_by == "freshness_slo"
-        every = 0 if TRIGGER in self.settings or by_slo else parse_latency(self.compact_every)
+        by_every = self.compact_by == "compact_every" and self._is_by_event_time()
         given, tick = self.sensor.minimum_interval_seconds, self.sensor.longest_ms
-        name = f"look_every: {self.sensor.look_every}" if given is None else f"minimum_interval_seconds: {given}"
-        least = parse_latency(self.data_latency or "") + every + tick
+        look = f"look_every: {self.sensor.look_every}" if given is None else f"minimum_interval_seconds: {given}"
+        parts = {f"sensor.{look}": tick}
+        if by_every:
+            parts = {f"compact_every: {self.compact_every}": parse_latency(self.compact_every)} | parts
+        if self._known_latency_ms:
+            parts = {f"data_latency: {self.data_latency}": self._known_latency_ms} | parts
+        least = sum(parts.values())
         if least > parse_latency(self.freshness_slo):
             raise ValueError(
                 f"table {self.name}: freshness_slo: {self.freshness_slo} can never be kept. The freshness comes to lie "
-                f"data_latency: {self.data_latency} + {'' if by_slo else f'compact_every: {self.compact_every} + '}"
-                f"sensor.{name}, that is {duration(least)}, behind the clock before a compaction is asked for. "
-                f"Raise freshness_slo{'.' if by_slo else ', or lower compact_every.'}"
+                f"{' + '.join(parts)}, that is {duration(least)}, behind the clock before a compaction is asked for. "
+                f"Raise freshness_slo{', or lower compact_every.' if by_every else '.'}"
             )
         return self
 
@@ -264,6 +190,10 @@ class HudiTableComponent(Block, Model, Resolvable):
             raise ValueError(f"table {self.name}: shared_spark: say it of the resource {self.spark_resource}")
         if self.shared_spark and self._is_by_hudi():
             raise ValueError(f"table {self.name}: shared_spark: executor: hudi needs a Spark of the run's own")
+        try:
+            self._terms()
+        except HudiAssetsError as error:
+            raise ValueError(f"table {self.name}: bounds: {error}") from error
         return self
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
@@ -349,7 +279,25 @@ class HudiTableComponent(Block, Model, Resolvable):
         if self.freshness_slo is None or self.compact_by != "freshness_slo":
             return None
         bounds = self.bounds
-        return terms_of(self.freshness_slo, bounds.late_every, bounds.least_gap, bounds.bytes_per_hour, bounds.hours)
+        return terms_of(
+            self.freshness_slo,
+            bounds.late_every,
+            bounds.least_gap,
+            bounds.bytes_per_hour,
+            bounds.hours,
+            data_latency=self._known_latency_ms,
+            look_every=self.sensor.longest_ms,
+        )
+
+    @property
+    def _known_latency_ms(self) -> int:
+        """0 where the table says, or its commits."""
+        return 0 if self.data_latency in (None, AUTO) else parse_latency(self.data_latency or "")
+
+    def _is_by_event_time(self) -> bool:
+        """Whether event times make a compaction due: not by default where the strategy is Hudi's."""
+        stated = self.settings.get(TRIGGER)
+        return STRATEGY not in self.settings if stated is None else stated == EVENT_TIME_TRIGGER
 
     def _resource(self) -> TableResource:
         settings = {key: _as_property(value) for key, value in self.settings.items()}
@@ -370,29 +318,6 @@ class HudiTableComponent(Block, Model, Resolvable):
             buckets=self.buckets,
             clock=self.clock,
         )
-
-
-def interval_of(look_every: str, given: int | None) -> int:
-    """Dagster's interval, in seconds. It counts from the beginning of a tick, and the daemon is up to 5 s late.
-
-    Two thirds leave room for that, and for a table's place in a tick.
-    """
-    return max(1, parse_latency(look_every) * 2 // 3000) if given is None else given
-
-
-def checked_duration(field: str, text: str) -> str:
-    try:
-        parse_latency(text)
-    except HudiAssetsError as error:
-        raise ValueError(f"{field}: {error}") from error
-    return text
-
-
-def checked_interval(field: str, text: str) -> str:
-    """A duration in which somebody can look."""
-    if parse_latency(checked_duration(field, text)) < _LEAST_INTERVAL_MS:
-        raise ValueError(f"{field}: {text!r} is less than a second")
-    return text
 
 
 def _as_property(value: str | int | float | bool) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from dagster import ComponentLoadContext, Definitions, Model, Resolvable
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from hudi_assets.components.hudi_table import HudiTableComponent, TableParts, checked_interval, interval_of
+from hudi_assets.components.fields import checked_interval, interval_of
+from hudi_assets.components.hudi_table import HudiTableComponent, TableParts
 from hudi_assets.components.refused import (
     Block,
     Refused,

@@ -2,8 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model.units import DAY_MS, HOUR_MS, duration
 from hudi_assets.engine.slo.values import Done, SloTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How far two starts lie apart again and again, whatever a policy does. `bound` says why, `cure` what helps."""
+
+    ms: int
+    bound: str
+    cure: str
+
+
+def apart(terms: SloTerms) -> Apart:
+    """By the gap and the hours. What the bytes an hour allow is known only when a compaction is due."""
+    gap = terms.least_gap_ms
+    found = [Apart(gap, f"starts are {duration(gap)} or more apart (least gap)", "a shorter least gap")]
+    if terms.hours is not None:
+        begins, ends = terms.hours
+        open_ms = ((ends - begins) % 24 or 24) * HOUR_MS
+        closed = Apart(DAY_MS - open_ms, f"no hour of {duration(DAY_MS - open_ms)} a day allows a start", "more hours")
+        found.append(closed)
+        if gap > open_ms:  # so at most one start in the hours of a day
+            once = f"a least gap of {duration(gap)} allows one start in the {duration(open_ms)} of a day that allow any"
+            found.append(Apart(DAY_MS, once, "a shorter least gap, or more hours"))
+    return max(found, key=lambda one: one.ms)
+
+
+def check_bounds(terms: SloTerms, latency_ms: int = 0, tick_ms: int = 0) -> None:
+    """Refuse bounds by which no policy keeps the SLO while rows come.
+
+    Right before a start the freshness lies a data latency and the time since the last start behind the clock, and a
+    tick more where somebody looks that often only. A compaction takes time besides.
+
+    Raises:
+        InvalidInput: They do not go together.
+    """
+    bound = apart(terms)
+    behind = latency_ms + bound.ms + tick_ms
+    if bound.ms == 0 or behind < terms.slo_ms:
+        return
+    others = [(latency_ms, "of data latency"), (tick_ms, "until the next look")]
+    more = "".join(f", with {duration(ms)} {what}" for ms, what in others if ms)
+    raise InvalidInput(
+        f"No compaction keeps an SLO of {duration(terms.slo_ms)}: {bound.bound}{more}. So the freshness comes to lie "
+        f"{duration(behind)} behind the clock before one starts, which takes time too.",
+        hint=f"Give an SLO of more than {duration(behind)}, or {bound.cure}.",
+    )
 
 
 def spacing(terms: SloTerms, duration_ms: int, size: int) -> int:

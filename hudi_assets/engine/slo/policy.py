@@ -45,7 +45,8 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
         until = min(max(needed - tick // 2, now + tick // 2), now + terms.slo_ms)
         return WaitUntil(max(int(until), free), work.size, words.can_wait(work, int(needed)))
     if free > now:
-        return WaitUntil(free, work.size, words.bound_holds(work, best.size, bound or "", free))
+        held = words.bound_holds(work, best.size, bound or "", free)
+        return WaitUntil(free, work.size, words.with_reach(held, view, terms))
     return _start(view, within, best, clock)
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hudi_assets.engine.model.units import duration, iso
+from hudi_assets.engine.slo.bounds import apart
 
 if TYPE_CHECKING:
     from hudi_assets.engine.slo.levels import Work
@@ -60,11 +61,15 @@ def above_watermark(work: Work, view: View) -> str:
 
 def with_reach(why: str, view: View, terms: SloTerms) -> str:
     """What is said of a proposal, and why no policy keeps the SLO, where none does."""
-    if view.latency_ms < terms.slo_ms:
+    bound = apart(terms)
+    behind = view.latency_ms + bound.ms
+    if behind < terms.slo_ms:
         return why
+    also = f", and {bound.bound}" if bound.ms else ""
     return (
         f"{why}; no compaction keeps an SLO of {duration(terms.slo_ms)} with a data latency of "
-        f"{duration(view.latency_ms)}: the freshness lies that far behind the clock at the best"
+        f"{duration(view.latency_ms)}{also}: the freshness lies {duration(behind)} behind the clock "
+        f"{'before one starts' if bound.ms else 'at the best'}"
     )
 
 

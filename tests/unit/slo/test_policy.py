@@ -199,6 +199,15 @@ def test_hours_of_the_day_that_end_before_it_is_due() -> None:
     starts(seen, by_night, now=NOW + 11 * HOUR)
 
 
+def test_bounds_that_the_latency_breaks_are_told() -> None:
+    """A latency that is learned is not known when the bounds are stated."""
+    done = (*STEADY, Done(NOW - 10 * MINUTE, MINUTE, 10**9))
+    seen = view(group("a", 10**8, log(5.99)), latency=2 * HOUR)
+    found = waits(seen, SloTerms(6 * HOUR, least_gap_ms=5 * HOUR), done)
+    assert "starts are 5 h or more apart (least gap): the freshness lies 7 h behind the clock" in found.why
+    assert "no compaction keeps" not in waits(seen, SloTerms(6 * HOUR, least_gap_ms=3 * HOUR), done).why
+
+
 def test_an_slo_below_the_latency_is_told() -> None:
     found = starts(view(group("a", 10**8, log(7.01)), latency=7 * HOUR))
     assert "no compaction keeps an SLO of 6 h with a data latency of 7 h" in found.why

@@ -153,6 +153,7 @@ def five(slo_h: int) -> dict[str, tuple[Outcome, Outcome | None]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slo_h", [1, 6])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_slo_is_kept_for_rows_that_came_in_time(name: str, slo_h: int) -> None:
