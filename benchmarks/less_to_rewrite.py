@@ -6,14 +6,18 @@
 `tables`: a dozen commits with late rows in each, by unmodified Apache Hudi 1.2.0 and by this project's writer. After
 every fourth the same threshold is compacted by three plans: what is due, whole slices with something due, everything.
 `policy`: thirty-six commits of this project's writer, compacted where the SLO's policy says, by two of these plans.
+
+Each grid comes at its end. Before that a line to standard error says what is done, and how long it took.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +29,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table as Grid
 
-from hudi_assets.engine import HudiTable, NoPlan, StartNow
+from hudi_assets.engine import HudiTable, NoPlan, StartNow, duration
 from hudi_assets.engine.model.units import HOUR_MS, MINUTE_MS
 from hudi_assets.engine.slo.simulation.feed import Feed
 from hudi_assets.engine.slo.simulation.feeds import Scale, feed_of
@@ -53,6 +57,14 @@ SCHEMA: Final = pa.schema(
         pa.field("p", pa.string(), nullable=False),
     ]
 )
+
+
+@contextmanager
+def told(*what: str) -> Iterator[None]:
+    """Say how long this took, once it is done."""
+    began = time.monotonic()
+    yield
+    print(f"{', '.join(what)}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
 
 
 # ------------------------------------------------------------------------------------------- simulated
@@ -103,8 +115,10 @@ def simulated(slos: list[str], feeds: list[str]) -> None:
 
 def outcomes(name: str, terms: SloTerms) -> Iterator[tuple[Way, Feed, Outcome]]:
     for way in WAYS:
-        feed = feed_of(name, way.scale, cut=way.cut)
-        yield way, feed, simulate(feed, way.policy(terms), terms.slo_ms)
+        with told(name, f"SLO {duration(terms.slo_ms)}", way.name):
+            feed = feed_of(name, way.scale, cut=way.cut)
+            found = simulate(feed, way.policy(terms), terms.slo_ms)
+        yield way, feed, found
 
 
 def least_of(name: str, terms: SloTerms) -> int:
@@ -239,7 +253,8 @@ def tables(folder: Path, commits: int = 12, every: int = 4) -> None:
                 for plan in PLANS:
                     path = folder / f"{writer}-{version}-{layout.buckets}-{plan}".replace(" ", "-")
                     by = hudi if writer != "this project" else None
-                    found = one_table(path, session, by, version, layout, plan, commits, every)
+                    with told(writer, f"version {version}", layout.name, plan):
+                        found = one_table(path, session, by, version, layout, plan, commits, every)
                     grid.add_row(f"{writer}, version {version}", layout.name, plan, *found.cells())
     Console(width=160).print(grid)
 
@@ -295,7 +310,8 @@ def policy(folder: Path, slo: str, commits: int = 36) -> None:
                 given = {WHOLE_SLICES: "true"} if plan == "whole slices" else {}
                 table = made(path, layout, version, session, clock="commit", data_latency="30m")
                 table = HudiTable.open(str(path), settings={"hudi_assets.writers": "stopped", **given})
-                cells = by_policy(table, session, terms, layout, commits)
+                with told(f"version {version}", layout.name, plan):
+                    cells = by_policy(table, session, terms, layout, commits)
                 grid.add_row(str(version), layout.name, plan, *cells)
     Console(width=140).print(grid)
 

@@ -40,7 +40,9 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
     ),
     "partial updates": (9, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
     "custom mode": (9, {"hoodie.record.merge.mode": "CUSTOM"}, "merge mode is CUSTOM"),
-    "properties of the merger": (9, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
+    "properties of the merger": (9, {"hoodie.record.merge.property.mine": "x"}, "properties of its own"),
+    "half a marker": (9, {f"{_MERGER}marker": "D"}, "properties of its own"),
+    "a marker of version 6": (6, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
     "several ordering fields": (9, {"hoodie.table.ordering.fields": "ts,n"}, "several ordering fields"),
     "several ordering fields of version 6": (
         6,
@@ -168,6 +170,8 @@ def test_rules_that_are_not_known(name: str, session: LocalSession, tmp_path: Pa
     refused(table, session, words)
     due = table.look().due
     assert isinstance(due, NoPlan)
+    assert table.look().refused == due.reason
+    assert ("its plans take whole file slices, and Apache Hudi executes them" in due.reason) == (RULES[name][0] == 6)
     assert words in due.reason
     assert "hudi_assets.executor=hudi" in due.reason
     assert table.read_optimized(session).count() == 2
@@ -178,8 +182,10 @@ def test_rules_that_are_not_known(name: str, session: LocalSession, tmp_path: Pa
         table.refuse_execution(shown)
     by_hudi = opened(made_at(tmp_path), **HUDI)
     assert isinstance(by_hudi.look().due, Plan)
+    assert by_hudi.look().refused is None
     plan = by_hudi.plan_compaction()
     assert isinstance(plan, Plan)
+    assert RULES[name][0] != 6 or not any(op.carried_over for op in plan.operations)  # as the hint says
     assert by_hudi.pending_plan() == plan
     before = files(table)
     with pytest.raises(UnsupportedTable, match=words):
@@ -266,22 +272,26 @@ def test_hudi_is_not_given_plans_of_version_6_that_we_merge(session: LocalSessio
         opened(table, **HUDI).plan_compaction()
 
 
-NOT_WRITTEN: Mapping[str, tuple[Mapping[str, str | None], str]] = {
-    "generated keys": ({"hoodie.table.recordkey.fields": None}, "names no record key"),
-    "change data": ({"hoodie.table.cdc.enabled": "true"}, "keeps change data"),
+# What a table states, of which versions, and why our writer refuses it.
+NOT_WRITTEN: Mapping[str, tuple[Mapping[str, str | None], tuple[int, ...], str]] = {
+    "generated keys": ({"hoodie.table.recordkey.fields": None}, (6, 9), "names no record key"),
+    "change data": ({"hoodie.table.cdc.enabled": "true"}, (6, 9), "keeps change data"),
+    "delete marker": ({f"{_MERGER}field": "p", f"{_MERGER}marker": "a"}, (8, 9), "A row whose p is 'a' is a delete"),
 }
 
 
-@pytest.mark.parametrize("version", [6, 9])
-@pytest.mark.parametrize("name", NOT_WRITTEN)
+@pytest.mark.parametrize(
+    ("name", "version"), [(name, version) for name, (_, of, _) in NOT_WRITTEN.items() for version in of]
+)
 def test_merged_and_not_written(name: str, version: int, session: LocalSession, tmp_path: Path) -> None:
-    stated, words = NOT_WRITTEN[name]
+    stated, _, words = NOT_WRITTEN[name]
     table = made(session, tmp_path / "t", version)
     before = table.snapshot(session).toArrow().sort_by("id")
     stating(table, stated)
     table = opened(made_at(tmp_path))
     every_look(table)
-    for write in (table.upsert, table.delete, table.bulk_insert):
+    deletes = () if name == "delete marker" else (table.delete,)  # a delete is one, whatever marks it
+    for write in (table.upsert, table.bulk_insert, *deletes):
         with pytest.raises(UnsupportedTable, match=words):
             write(session, rows(session, 6))
     plan = table.plan_compaction()
@@ -560,6 +570,22 @@ def test_a_delete_with_several_ordering_values_has_an_event_time(
     promise = HudiTable.open(table.path, settings=word).freshness()
     assert (promise.min_event_time is not None) == bounded
     assert opened(table, **word).freshness().freshness == HOUR - 1
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_query_of_a_block_that_is_not_read_says_who_can(version: int, session: LocalSession, tmp_path: Path) -> None:
+    """The settings say nothing, and so on version 6 Hudi is given no plan of such a table."""
+    table = made(session, tmp_path / "t", version)
+    other_writers_block(table, COMPACTED)
+    words = r"On versions 8 and 9 .*hudi_assets\.executor=hudi.* On version 6 let the engine that wrote it compact it"
+    with pytest.raises(UnsupportedTable, match=words):
+        opened(table).snapshot(session).count()
+    by_hudi = opened(table, **HUDI)
+    if version == 6:
+        with pytest.raises(UnsupportedTable, match="does not execute this project's plans on table version 6"):
+            by_hudi.plan_compaction()
+    else:
+        assert isinstance(by_hudi.plan_compaction(), Plan)
 
 
 @pytest.mark.parametrize("partial", [False, True])

@@ -7,6 +7,7 @@ import pytest
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
+from hudi_assets.engine.table.settings.not_merged import DeleteMarker
 
 MODEL = "org.apache.hudi.common.model."
 DEFAULT, OVERWRITE = f"{MODEL}DefaultHoodieRecordPayload", f"{MODEL}OverwriteWithLatestAvroPayload"
@@ -81,9 +82,6 @@ DELETES = "hoodie.record.merge.property.hoodie.payload.delete."
 @pytest.mark.parametrize(
     ("stated", "mode"),
     [
-        # Also in commit order a delete has to be known: writers may look for its key in base files.
-        ({MODE: COMMIT, f"{DELETES}field": "Op", f"{DELETES}marker": "D"}, None),
-        ({MODE: EVENT, FIELDS: "ts", f"{DELETES}field": "Op", f"{DELETES}marker": "D"}, None),
         ({MODE: COMMIT, f"{DELETES}field": "Op", "hoodie.record.merge.property.more": "x"}, None),
         ({MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, None),
         ({MODE: "CUSTOM", FIELDS: "ts"}, None),
@@ -96,6 +94,17 @@ def test_the_order_of_records_is_known_where_that_is_all_that_is(
     settings = parsed(9, **stated)
     assert settings.not_merged is not None
     assert settings.mode == mode
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize(("mode", "ordering"), [(COMMIT, ""), (EVENT, "ts")])
+def test_a_marker_of_deletes_is_the_writers(version: int, mode: MergeMode, ordering: str) -> None:
+    marked = {f"{DELETES}field": "Op", f"{DELETES}marker": "D"}
+    settings = parsed(version, **{MODE: mode, FIELDS: ordering}, **marked)
+    assert (settings.not_merged, settings.mode, settings.ordering_field) == (None, mode, ordering)
+    assert settings.delete_marker == DeleteMarker("Op", "D")
+    for more in ({OWN + "more": "x"}, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}):
+        assert parsed(version, **{MODE: mode, FIELDS: ordering}, **marked, **more).not_merged is not None
 
 
 def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> dict[str, str]:

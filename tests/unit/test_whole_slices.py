@@ -74,6 +74,7 @@ STEPS: st.SearchStrategy[Steps] = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 @given(steps=STEPS)
 @settings(
@@ -149,6 +150,7 @@ def test_the_policy_knows_of_it(tmp_path: Path, session: LocalSession, version: 
     assert life.table.past_feed(data_latency="1s").cut is Cut.SLICE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_policy_waits_longer(tmp_path: Path, session: LocalSession, version: int) -> None:
     """At an hour, half of it data latency: rows above the watermark come along, so the next one is due later."""
@@ -187,9 +189,24 @@ def test_the_policy_waits_longer(tmp_path: Path, session: LocalSession, version:
     assert whole <= 0.8 * due
 
 
+SPLIT = {"hudi_assets.exact.split": "true", "hudi_assets.table.services": "ours"}
+
+
+@pytest.mark.slow
 def test_an_exact_split_and_whole_slices_contradict_each_other(tmp_path: Path, session: LocalSession) -> None:
+    """A split would write what is above the threshold into another log file, and so leave something of each slice."""
     life = Life(tmp_path / "t", session, 6, **WHOLE)
     life.upsert()
-    given = WHOLE | {"hudi_assets.exact.split": "true", "hudi_assets.table.services": "ours"}
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InvalidInput, match=r"contradict each other.* Leave one of them out"):
+        HudiTable.open(str(life.path), settings=WHOLE | SPLIT)
+    HudiTable.open(str(life.path), settings=WHOLE | SPLIT | {"hudi_assets.exact.split": "false"})
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_exact_split_of_the_table_and_whole_slices_over_it(tmp_path: Path) -> None:
+    table = HudiTable.create(
+        str(tmp_path / "t"), SCHEMA, record_key=["id"], ordering_field="ts", event_time_unit="ms", exact_split=True
+    )
     with pytest.raises(InvalidInput, match="contradict each other"):
-        HudiTable.open(str(life.path), settings=given).plan_compaction(threshold=1000)
+        HudiTable.open(table.path, settings=WHOLE)

@@ -65,6 +65,7 @@ class Deletes(StrEnum):
 
     OPERATION = "the delete operation"
     ROW = "a row that says so"
+    ROW_WITHOUT_TIME = "a row that says so, of which Hudi writes the key alone"
 
 
 @dataclass(frozen=True)

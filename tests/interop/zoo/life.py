@@ -245,7 +245,7 @@ class Life:
             return
         time = self.configuration.time
         # A delete that is no row has no event time: by the data latency it happened lately.
-        undated = remain and self.configuration.deletes is Deletes.OPERATION
+        undated = remain and self.configuration.deletes is not Deletes.ROW
         later = {
             f"k{key}"
             for batch in STORY

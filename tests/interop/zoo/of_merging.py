@@ -76,7 +76,13 @@ LISTED = (
     _payload("OverwriteNonDefaultsWithLatestAvroPayload", "OverwriteNonDefaults", "0.15.0", 6),
     _payload("OverwriteNonDefaultsWithLatestAvroPayload", "partial updates"),
     _payload("FirstValueAvroPayload", "FirstValueAvroPayload", "0.15.0", 6),
-    _payload("AWSDmsAvroPayload", "properties of its own", columns=_change, deletes=Deletes.ROW),
+    Configuration(
+        "AWSDmsAvroPayload",
+        columns=_change,
+        deletes=Deletes.ROW_WITHOUT_TIME,
+        options={PAYLOAD: _MODEL + "AWSDmsAvroPayload"},
+    ),
+    _payload("AWSDmsAvroPayload", "AWSDmsAvroPayload", version=8, columns=_change, deletes=Deletes.ROW),
     _payload(
         "debezium.PostgresDebeziumAvroPayload",
         "partial updates",
@@ -86,7 +92,7 @@ LISTED = (
     ),
     _payload(
         "debezium.MySqlDebeziumAvroPayload",
-        "properties of its own",
+        "several ordering fields",
         columns=_mysql,
         deletes=Deletes.ROW,
         options={ORDERING: "_event_bin_file,_event_pos", "hoodie.payload.ordering.field": None},
@@ -95,7 +101,13 @@ LISTED = (
         "delete marker",
         columns=_change,
         deletes=Deletes.ROW,
-        merged=Refused("properties of its own"),
+        options={"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"},
+    ),
+    Configuration(
+        "delete marker",
+        version=8,
+        columns=_change,
+        deletes=Deletes.ROW,
         options={"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"},
     ),
     Configuration(

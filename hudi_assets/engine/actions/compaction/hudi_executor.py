@@ -77,7 +77,8 @@ def check_hudi_executes(config: TableConfig, layout: Layout, plan: Plan | None, 
         raise UnsupportedTable(
             f"Apache Hudi does not execute this project's plans on table version {config.table_version}.",
             where=where,
-            hint="Leave hudi_assets.executor at native; it is for versions 8 and 9.",
+            hint="Leave hudi_assets.executor at native; it is for versions 8 and 9, and for tables of version 6 whose "
+            "records this project does not merge by their settings.",
         )
     if config.merging.exact_split or (plan is not None and RESIDUE in plan.extra_metadata):
         raise UnsupportedTable(

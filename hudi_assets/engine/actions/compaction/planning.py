@@ -184,6 +184,7 @@ class CompactionPlanner:
             not table_index.has_bucket_index(state),
             BaseTimes(self.table.storage, column, unit).highest,
             self.table.config.compaction.whole_slices,
+            TableTimes(state).oldest,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:
@@ -231,5 +232,12 @@ class CompactionPlanner:
 def _left(state: TableState, plan: Plan) -> tuple[str, ...]:
     """The partitions in which log files stay that the plan does not take."""
     taken = {path for operation in plan.operations for path in operation.log_files}
-    staying = (log.path for log in state.remaining_logs if log.path not in taken)
-    return tuple(sorted({path.rpartition("/")[0] for path in staying}))
+    partitions = {operation.partition for operation in plan.operations}
+    return tuple(
+        sorted(
+            part.partition
+            for part in state.parts.values()
+            if part.remaining_logs
+            and (part.partition not in partitions or any(log.path not in taken for log in part.remaining_logs))
+        )
+    )

@@ -28,7 +28,6 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.reader import APPLIED_PROPERTY, count_deleted
 from hudi_assets.engine.table.log_files.summaries import times_of
-from hudi_assets.engine.table.settings.compaction import WHOLE_SLICES
 from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT, MERGE_RULES, RULES_1_X, TABLE_SERVICES
 from hudi_assets.engine.timeline import compaction_plan
@@ -75,13 +74,6 @@ def check_exact_split(config: TableConfig, unit: EventTimeUnit | None, layout: L
             f"{EXACT_SPLIT} needs the event-time strategy: another one has no threshold.",
             where=where,
             hint=f"Leave {EXACT_SPLIT} out, or take that strategy (hoodie.compaction.strategy).",
-        )
-    if config.compaction.whole_slices:
-        raise InvalidInput(
-            f"{EXACT_SPLIT} and {WHOLE_SLICES} contradict each other: what is taken above the threshold would be put "
-            "into another log file.",
-            where=where,
-            hint="Leave one of them out.",
         )
     if not config.merging.ours:
         raise InvalidInput(

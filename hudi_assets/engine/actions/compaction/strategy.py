@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from operator import not_
@@ -112,7 +112,8 @@ class EventTimeBased:
     slices until their I/O (MB) uses `target_io` up (Hudi's rule: the slice that crosses it is the last).
     `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
     `whole_slices`: of a slice with something to take all is taken. Its base file is rewritten anyway, and then nothing
-    of it is due until rows come that are newer than the whole compaction.
+    of it is due until rows come that are newer than the whole compaction. `oldest`: the least event time of the
+    partitions in which each log file has one.
     """
 
     threshold: int
@@ -126,10 +127,12 @@ class EventTimeBased:
     finds_keys_in_base_files: bool = False
     base_highest: Callable[[FileSlice], float] = _unknown
     whole_slices: bool = False
+    oldest: Mapping[str, int] = field(default_factory=dict)
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
-        return list(partitions)
+        """All but those in which nothing is due: there may be many, and none of their slices is looked at."""
+        return [one for one in partitions if self.oldest.get(one, self.threshold) <= self.threshold]
 
     def filter_log_files(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
         needed, remain = self._filtered(slice_)
@@ -293,12 +296,14 @@ def candidates(
 
     And what of it a write in progress holds back.
     """
+    wanted = strategy.filter_partition_paths(partitions)
+    asked = frozenset(wanted)
     by_partition: dict[str, list[FileSlice]] = {}
     for slice_ in view.latest:
-        if slice_.log_files:
+        if slice_.log_files and slice_.partition in asked:
             by_partition.setdefault(slice_.partition, []).append(placement.considered(slice_))
     found, held = [], []
-    for partition in strategy.filter_partition_paths(partitions):
+    for partition in wanted:
         for slice_ in by_partition.get(partition, ()):
             chosen, rest = strategy.filter_log_files(slice_)
             settled = _settled(slice_, chosen, strategy, placement)

@@ -22,7 +22,8 @@ from hudi_assets.engine.actions.writing.packing import Packing
 from hudi_assets.engine.actions.writing.row_checks import RowCount
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput, UnsupportedTable
 from hudi_assets.engine.event_time.lateness import data_latency_ms
-from hudi_assets.engine.event_time.table_times import TableTimes, archived_batches
+from hudi_assets.engine.event_time.remembering import archived_batches
+from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, CommitResult, Freshness, State
 from hudi_assets.engine.queries.query import slice_reader
 from hudi_assets.engine.spark import session as spark
@@ -80,6 +81,7 @@ class Writer:
 
     def _write(self, df: Frame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         self._refuse_other_tables()
+        self._refuse_marked_rows()
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.table.config)
         state = self._evolved(self.table.read(), spark.schema_of(df))
@@ -108,6 +110,15 @@ class Writer:
         return self._commit(df, [], by_value, DELETE, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
+
+    def _refuse_marked_rows(self) -> None:
+        marker = self.table.config.merging.delete_marker
+        if marker is not None:
+            raise UnsupportedTable(
+                f"A row whose {marker.column} is {marker.value!r} is a delete to Hudi's writers, and a row to ours.",
+                where=self.table.path,
+                hint="Let Hudi go on writing rows. Deleting, compacting, cleaning and reading here is supported.",
+            )
 
     def _refuse_other_tables(self) -> None:
         config, where = self.table.config, self.table.path

@@ -32,7 +32,7 @@ from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, 
 from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.storage import Storage, each
 from hudi_assets.engine.table.log_files.headers import log_headers
-from hudi_assets.engine.table.settings.not_merged import LET_HUDI
+from hudi_assets.engine.table.settings.not_merged import LET_HUDI_BY_VERSION
 
 log = logging.getLogger(__name__)
 
@@ -233,7 +233,7 @@ def columns_not_merged(names: Sequence[str]) -> str | None:
 def refuse_unsupported(block: LogBlock) -> None:
     """Refuse a block of a kind that is not merged, by name. The caller says of which file (`located`)."""
     if (problem := block_not_merged(block)) is not None:
-        raise UnsupportedTable(problem, hint=LET_HUDI)
+        raise UnsupportedTable(problem, hint=LET_HUDI_BY_VERSION)
 
 
 def refuse_columns(names: Sequence[str], where: str) -> None:
@@ -265,7 +265,7 @@ def block_records(
         if is_partial(block):
             only = frozenset(column_names(block))
             if (problem := _unordered(only, ordering)) is not None:
-                raise UnsupportedTable(problem, where=where, hint=LET_HUDI)
+                raise UnsupportedTable(problem, where=where, hint=LET_HUDI_BY_VERSION)
             schema = pa.schema([field.with_nullable(field.nullable or field.name not in only) for field in schema])
         return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)), only)
 

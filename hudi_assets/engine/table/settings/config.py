@@ -247,7 +247,8 @@ def check_own_settings(properties: Mapping[str, str], where: str) -> None:
         where: What errors name: a table, or a file of settings.
 
     Raises:
-        InvalidInput: A key of `hudi_assets.` does not exist, or a value is no choice. The error lists what may be.
+        InvalidInput: A key of `hudi_assets.` does not exist, or a value is no choice. The error lists what may be. Or
+            two of them contradict each other.
     """
     for key in properties:
         if key.startswith("hudi_assets.") and key not in _OWN_SETTINGS:
@@ -258,6 +259,13 @@ def check_own_settings(properties: Mapping[str, str], where: str) -> None:
     for key, choices in _CHOICES.items():
         if key in properties and properties[key].lower() not in choices:
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
+    if is_true(properties, EXACT_SPLIT) and is_true(properties, WHOLE_SLICES):
+        raise InvalidInput(
+            f"{EXACT_SPLIT} and {WHOLE_SLICES} contradict each other: what is taken above the threshold would be put "
+            "into another log file.",
+            where=where,
+            hint="Leave one of them out.",
+        )
 
 
 def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | None = None) -> TableConfig:

@@ -9,7 +9,7 @@ On version 6 the payload class and `hoodie.table.precombine.field` decide (tried
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
@@ -18,7 +18,9 @@ from hudi_assets.engine.model.settings import is_true, listed
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.not_merged import (
     PARTIAL_UPDATE_MODE,
+    DeleteMarker,
     NotMerged,
+    delete_marker,
     files_of_another_kind,
     rules_of_another_kind,
 )
@@ -82,6 +84,7 @@ class MergeSettings:
     exact_split: bool
     not_merged: NotMerged | None = None
     null_may_keep: bool = False
+    delete_marker: DeleteMarker | None = None
 
 
 def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: str) -> MergeSettings:
@@ -94,15 +97,22 @@ def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: s
             raise InvalidInput(f"{key} is {properties[key]!r}.", where=where, hint=f"It may be: {', '.join(choices)}.")
     payload = properties.get(PAYLOAD_CLASS, "")
     mode, ordering, problem = _mode_and_ordering(properties, payload, layout, where)
+    problem = files_of_another_kind(properties) or problem
     return MergeSettings(
         payload_class=payload,
         mode=mode,
         ordering_field=ordering,
         ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
         exact_split=is_true(properties, EXACT_SPLIT),
-        not_merged=files_of_another_kind(properties) or problem,
+        not_merged=problem and replace(problem, whole=not layout.hudi_executes_plans),
         null_may_keep=_null_may_keep(properties, payload),
+        delete_marker=_delete_marker(properties, layout),
     )
+
+
+def _delete_marker(properties: Mapping[str, str], layout: Layout) -> DeleteMarker | None:
+    # Of version 6 Hudi 0.x is a reader too, which has not been asked.
+    return delete_marker(properties) if layout.states_merge_mode else None
 
 
 def _null_may_keep(properties: Mapping[str, str], payload: str) -> bool:
@@ -119,7 +129,7 @@ def _mode_and_ordering(
     properties: Mapping[str, str], payload: str, layout: Layout, where: str
 ) -> tuple[MergeMode | None, str, NotMerged | None]:
     """Mode and ordering field, and what our merge does not do of the table's rules."""
-    other = rules_of_another_kind(properties)
+    other = rules_of_another_kind(properties, _delete_marker(properties, layout))
     try:
         _refuse_other_mergers(properties)
         mode = _mode(properties, payload, layout, where)

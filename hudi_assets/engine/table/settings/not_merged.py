@@ -13,9 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-LET_HUDI: Final = (
-    "It can be looked at and planned here, and compacted by Apache Hudi: state hudi_assets.executor=hudi and give its "
-    "Spark bundle (--hudi-bundle, HUDI_BUNDLE)."
+_BY_HUDI: Final = "state hudi_assets.executor=hudi and give its Spark bundle (--hudi-bundle, HUDI_BUNDLE)."
+LET_HUDI: Final = f"It can be looked at and planned here, and compacted by Apache Hudi: {_BY_HUDI}"
+# On version 6 Hudi's execution carries no log file over.
+LET_HUDI_WHOLE: Final = (
+    "It can be looked at and planned here. On version 6 its plans take whole file slices, and Apache Hudi executes "
+    f"them: {_BY_HUDI}"
+)
+# Of a log file, where the table's properties tell nothing.
+LET_HUDI_BY_VERSION: Final = (
+    f"It can be looked at here. On versions 8 and 9 it can be planned here, and compacted by Apache Hudi: {_BY_HUDI} "
+    "On version 6 let the engine that wrote it compact it."
 )
 LOOK_ALONE: Final = "It can be looked at here. Let the engine that wrote it compact it."
 META_FIELDS: Final = "hoodie.populate.meta.fields"
@@ -37,23 +45,27 @@ _DELETES: Final = {
 }
 PARTIAL_UPDATE_MODE: Final = "hoodie.table.partial.update.mode"
 _MERGER: Final = "hoodie.record.merge.property."
+# What Hudi 1.x makes of those two in a new table of version 8 or 9, and of AWSDmsAvroPayload.
+_MARKED: Final = tuple(f"{_MERGER}{key}" for key in _DELETES)
 
 
 @dataclass(frozen=True, slots=True)
 class NotMerged:
     """Why this project does not merge a table's log records: a sentence, and what to do.
 
-    `hudi_can`: Hudi's execution of our plans is left to do it.
+    `hudi_can`: Hudi's execution of our plans is left to do it. `whole`: of such plans alone that take whole slices.
     """
 
     what: str
     advice: str | None = None
     hudi_can: bool = True
+    whole: bool = False
 
     @property
     def hint(self) -> str:
         """What the reader can do."""
-        can = LET_HUDI if self.hudi_can else LOOK_ALONE
+        by_hudi = LET_HUDI_WHOLE if self.whole else LET_HUDI
+        can = by_hudi if self.hudi_can else LOOK_ALONE
         return f"{self.advice} {can}" if self.advice else can
 
 
@@ -68,14 +80,36 @@ def files_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
     return None
 
 
-def rules_of_another_kind(properties: Mapping[str, str]) -> NotMerged | None:
-    """Why records are merged by more than the merge mode says; None where they are not."""
+@dataclass(frozen=True, slots=True)
+class DeleteMarker:
+    """Writers of the table take a row whose `column` is `value` for a delete, and write it into a delete block.
+
+    Nothing is to be known of it to merge: Hudi 1.2.0's readers and its compaction take such a row in a data block for
+    a row (tried), unless a reader is given the same two options.
+    """
+
+    column: str
+    value: str
+
+
+def delete_marker(properties: Mapping[str, str]) -> DeleteMarker | None:
+    """By what the table's writers tell deletes (`DeleteContext`); None where it states not both."""
+    column, value = (properties.get(key) for key in _MARKED)
+    return DeleteMarker(column, value) if column and value else None
+
+
+def rules_of_another_kind(properties: Mapping[str, str], marker: DeleteMarker | None) -> NotMerged | None:
+    """Why records are merged by more than the merge mode says; None where they are not.
+
+    `marker`: the `delete_marker` that is told by writers alone, None where it is not known how readers take it.
+    """
     if properties.get(PARTIAL_UPDATE_MODE):
         return NotMerged(f"Log records are partial updates ({PARTIAL_UPDATE_MODE}={properties[PARTIAL_UPDATE_MODE]}).")
     for key, words in _DELETES.items():
         if properties.get(key):
             return NotMerged(f"{words} ({key}).")
-    merger = [key for key in properties if key.startswith(_MERGER)]
+    known = _MARKED if marker else ()
+    merger = [key for key in properties if key.startswith(_MERGER) and key not in known]
     if merger:
         return NotMerged(f"The record merger has properties of its own ({', '.join(sorted(merger))}).")
     return None
