@@ -62,6 +62,7 @@ class Shape:
     """How many files a table has. Every file group has a base file and `logs` log files.
 
     `commits`: delta commits that wrote the log files, a multiple of `logs`: each wrote logs / commits of the groups.
+    `latency`: the data latency in hours. Log files have an hour each, so it says how many are not due; 0: half of them.
     """
 
     partitions: int = 100
@@ -69,6 +70,7 @@ class Shape:
     logs: int = 10
     commits: int = 10
     version: int = 6
+    latency: int = 0
 
     @property
     def groups(self) -> int:
@@ -85,7 +87,7 @@ class Shape:
 def make(path: str, shape: Shape) -> HudiTable:
     """A table of this shape at a path that holds none. Log n of each group has the event times of hour n.
 
-    Its data latency lets a compaction take the older half of the log files.
+    Unless its data latency says otherwise, a compaction takes the older half of the log files.
     """
     table = HudiTable.create(
         path,
@@ -97,7 +99,7 @@ def make(path: str, shape: Shape) -> HudiTable:
         table_version=shape.version,
         event_time_unit="ms",
         clock="commit",
-        data_latency=timedelta(hours=shape.logs / 2),
+        data_latency=timedelta(hours=shape.latency or shape.logs / 2),
     )
     _Maker(table, shape).make()
     return HudiTable.open(path, settings=SETTINGS)
@@ -232,12 +234,55 @@ def look(table: HudiTable) -> int:
     return 0 if isinstance(seen.due, NoPlan) else len(seen.due.operations)
 
 
+_MANY: Final = 10_000
+_MORE: Final = _instant(_MANY)
+
+
+def new_commit(path: str, partitions: int | None = 1, files: int = 100) -> None:
+    """One more commit: a log file for each of so many file groups, in the first partitions (None: in all of them)."""
+    table = HudiTable.open(path, settings=SETTINGS)
+    state, storage = table.state(), open_storage(path)
+    number = sum(instant.action is Action.DELTA_COMMIT for instant in state.timeline.instants)
+    instant, done = _instant(_MANY + number), _instant(_MANY + number, 30)
+    last = state.commit([i for i in state.timeline.completed(Action.DELTA_COMMIT) if i.timestamp < _MORE][-1])
+    chosen = sorted(state.listing)[:partitions]
+    slices = [s for s in state.view.latest if s.partition in chosen]
+    stats = []
+    for slice_ in slices[:: max(1, len(slices) // files)]:
+        name_instant, version = state.layout.new_log(slice_, instant)
+        name = state.layout.log_file_name(slice_.file_id, name_instant, version, "0-1-0")
+        partition, size = slice_.partition, _LOG_BYTES
+        with open(storage.uri(f"{partition}/{name}"), "xb") as file:
+            file.truncate(size)
+        like = next(stat for stat in last.stats if stat.partition == partition)
+        at = f"{partition}/{name}"
+        stats.append(like._replace(path=at, file_id=slice_.file_id, size=size, log_version=version, log_files=(name,)))
+    content = state.layout.encode_commit(CommitMetadata("UPSERT", tuple(stats), last.extra))
+    for one in (State.REQUESTED, State.INFLIGHT):
+        storage.create(state.layout.instant_path(instant, Action.DELTA_COMMIT, one), b"")
+    storage.create(state.layout.instant_path(instant, Action.DELTA_COMMIT, State.COMPLETED, done), content)
+
+
+def take_back(path: str) -> None:
+    """Take back what `new_commit` made."""
+    state = HudiTable.open(path, settings=SETTINGS).state()
+    for instant in state.timeline.completed(Action.DELTA_COMMIT):
+        if instant.timestamp >= _MORE:
+            for stat in state.commit(instant).stats:
+                state.storage.delete(stat.path)
+            for file in state.timeline_files:
+                if file.startswith(instant.timestamp):
+                    state.storage.delete(f"{state.layout.timeline_folder}/{file}")
+
+
 WHAT: Final[dict[str, Callable[[str], int]]] = {
     "limit": limit,
     "plan": plan,
     "publish": publish,
     "first_look": first_look,
     "next_look": first_look,  # after one that is not measured
+    "commit_look": first_look,  # the same, after a commit of 100 log files in one partition
+    "spread_look": first_look,  # the same, in all partitions
 }
 
 
@@ -254,12 +299,18 @@ class Measured:
 
 def measured(what: str, path: str) -> Measured:
     """One measurement, in this process."""
-    if what == "next_look":
+    if what.endswith("_look") and what != "first_look":
         first_look(path)
+        if what != "next_look":
+            new_commit(path)
+            time.sleep(2.5)  # a stream does not commit at each look
+            first_look(path)
+            new_commit(path, 1 if what == "commit_look" else None)
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     found = WHAT[what](path)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    take_back(path)
     if what == "publish":
         table = HudiTable.open(path, settings=SETTINGS)
         pending = table.pending_plan()

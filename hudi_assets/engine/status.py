@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +34,7 @@ from hudi_assets.engine.table.files.missing import missing_files
 from hudi_assets.engine.table.files.origins import carried_over_at
 from hudi_assets.engine.table.files.orphans import Orphans
 from hudi_assets.engine.table.log_files.summaries import event_time_columns
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
 
 File = TypeVar("File", LogFile, BaseFile | LogFile)
@@ -44,9 +46,10 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
     summaries = bounded_summaries(state, latency)
     hidden, untold = hidden_rows(state, summaries, latency_ms)
     missing = next((f"{one.path}: {one.what}" for one in missing_files(state)), None)
-    rests_on = (*state.remaining_logs, *hidden_by_file(state))
+    deciding = TableTimes(state).deciding_logs
+    rests_on = (*deciding, *hidden_by_file(state))
     return compute_freshness(
-        state.remaining_logs,
+        deciding,
         summaries,
         now_ms=state.now_ms,
         oldest_unfinished_ms=state.oldest_unfinished_ms,
@@ -55,7 +58,7 @@ def freshness_of(state: TableState, latency: Latency | None = None) -> Freshness
         no_latency_reason=no_latency_reason(state, latency),
         missing=missing or _unknown_times(state, summaries, rests_on) or untold,
         column=state.config.event_time_field,
-        bounds=bounds_used(state.remaining_logs, summaries, latency_ms),
+        bounds=bounds_used(deciding, summaries, latency_ms),
         unit=column_unit(state),
         hidden=hidden,
     )
@@ -137,23 +140,45 @@ def column_unit(state: TableState) -> ColumnUnit | None:
 def stats_of(state: TableState) -> Stats:
     """The table in numbers: the RFC's metrics among them."""
     freshness = freshness_of(state)
-    view = state.view
     compactions = state.timeline.last_completed_first(Action.COMMIT)
+    found = [part.tell(_counts, partial(_counts, part)) for part in state.parts.values()]
+    counts = _Counts(*map(sum, zip(*found, strict=True))) if found else _Counts()
     return Stats(
         table_version=state.config.table_version,
         freshness=freshness,
-        file_groups=len(view.groups),
-        base_files=len(view.base_files),
-        base_bytes=sum(base.size for base in view.base_files),
-        remaining_file_slices=sum(1 for slice_ in view.latest if slice_.log_files),
-        remaining_log_files=len(state.remaining_logs),
-        remaining_bytes=sum(log.size for log in state.remaining_logs),
+        file_groups=counts.file_groups,
+        base_files=counts.base_files,
+        base_bytes=counts.base_bytes,
+        remaining_file_slices=counts.remaining_slices,
+        remaining_log_files=counts.remaining_logs,
+        remaining_bytes=counts.remaining_bytes,
         min_event_time=freshness.min_event_time,
         pending=tuple(plan.instant for plan in state.executable_plans),
         last_compaction=compactions[0].timestamp if compactions else None,
         last_commit=state.timeline.last_write,
         inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
         orphans=Orphans(state).paths,
+    )
+
+
+class _Counts(NamedTuple):
+    file_groups: int = 0
+    base_files: int = 0
+    base_bytes: int = 0
+    remaining_slices: int = 0
+    remaining_logs: int = 0
+    remaining_bytes: int = 0
+
+
+def _counts(part: Part) -> _Counts:
+    view, logs = part.view, part.remaining_logs
+    return _Counts(
+        len(view.groups),
+        len(view.base_files),
+        sum(base.size for base in view.base_files),
+        sum(1 for slice_ in view.latest if slice_.log_files),
+        len(logs),
+        sum(log.size for log in logs),
     )
 
 

@@ -14,13 +14,14 @@ from hudi_assets.engine.table.files.cleaned import read_cleans, read_pending_cle
 from hudi_assets.engine.table.files.hidden import Hidden, about_to_be_hidden, hidden_files
 from hudi_assets.engine.table.files.metadata_check import differences
 from hudi_assets.engine.table.files.missing import RESTORE_HINT, broken_words, missing_files
-from hudi_assets.engine.table.files.orphans import Orphans, instant_of, same_bytes
+from hudi_assets.engine.table.files.orphans import Orphans, same_bytes
 from hudi_assets.engine.table.files.strays import Strays
 from hudi_assets.engine.table.layout.names import holds_changes
 from hudi_assets.engine.table.metadata.own_timeline import ROOT
 from hudi_assets.engine.table.settings.config import WRITERS
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.table.slices.listing import PARTITION_FILE
+from hudi_assets.engine.table.slices.parts import instant_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import FOLDER as STAGED
 from hudi_assets.engine.timeline.attempts import staged_instants

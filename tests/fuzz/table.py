@@ -17,8 +17,8 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import Action, Plan
 from hudi_assets.engine.queries.query import ReadTask, read_task
-from hudi_assets.engine.table import state
 from hudi_assets.engine.table.settings.config import LOG_BLOCK_FORMAT
+from hudi_assets.engine.timeline import decode_cache
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import created
@@ -150,8 +150,8 @@ def snapshot(table: HudiTable) -> Rows:
 
 def forget() -> None:
     """A process keeps parsed commits and plans: damage that leaves size and time as they are has to be seen."""
-    state.COMMITS.clear()
-    state.PLANS.clear()
+    decode_cache.COMMITS.clear()
+    decode_cache.PLANS.clear()
 
 
 def _travel(look: Callable[[str], Sequence[ReadTask]]) -> object:

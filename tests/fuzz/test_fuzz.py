@@ -1,6 +1,6 @@
 """Damaged and hostile files: the engine's own errors or the documented skip, whatever the bytes.
 
-FUZZ_EXAMPLES: cases of each target (default 30). FUZZ_SEED: where to start; a failure names its case as
+FUZZ_EXAMPLES: cases of each target (default 10). FUZZ_SEED: where to start; a failure names its case as
 target:seed:number, which `python -m tests.fuzz.child` with that seed repeats.
 """
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests.fuzz.targets import TARGETS
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 

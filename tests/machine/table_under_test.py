@@ -55,6 +55,7 @@ class Variant:
     version: int = 6
     deletes_at_commit: bool = False
     by_0_x: bool = False
+    whole: bool = False
 
     @property
     def past_instants(self) -> bool:
@@ -95,6 +96,7 @@ class TableUnderTest:
             "hudi_assets.carry.over": variant.carry_over,
             "hudi_assets.table.services": variant.services,
             "hudi_assets.exact.split": str(variant.exact).lower(),
+            "hudi_assets.compaction.whole.slices": str(variant.whole).lower(),
             "hudi_assets.deletes.event.time": "commit" if variant.deletes_at_commit else "latency",
             "hoodie.keep.min.commits": "5",
             "hoodie.keep.max.commits": "7",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hudi_assets.engine.model import Action, BaseFile, Instant, State
 from hudi_assets.engine.table.files.grown import unseen_bases
+from hudi_assets.engine.table.slices.parts import Told
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 
 _INSTANTS = 40
@@ -90,6 +91,7 @@ class Group:
                 is_committed=lambda instant: True,
             ),
             commit=lambda instant: SimpleNamespace(stats=(stat(instant),)),
+            reading=SimpleNamespace(told=Told()),
             data_files={"": [BaseFile(at, "", "g", at, "0-0-0", 1) for at in bases]},
         )
 

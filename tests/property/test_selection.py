@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ def test_vectorised_merge_agrees_with_the_loop(logs: list[list[Event]]) -> None:
     assert rows_of_table(fast_merge(None, logs)) == rows_of(slow_merge({}, logs))
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @example([[Event("a", 3, 1)], [Event("b", 1, 2), Event("a", 3, 3)]], 1, True, 0, [])  # a tie across logs
 @example([[Event("b", 2, 1), Event("a", 4, None)], [Event("a", 3, 2)]], 2, True, 0, [])  # a tombstone

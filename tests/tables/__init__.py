@@ -3,6 +3,11 @@
 A test asks for the fixture `session` (`tests/conftest.py`). It stands where a SparkSession stands, and runs the
 engine's tasks in this process (`tests/tables/local_session.py`). A step takes milliseconds then.
 
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    table = created(tmp_path / "t", schema)                   # as `HudiTable.create`, with what is usual
+    table.upsert(session, session.rows([{"id": "a", "ts": 5}], schema))
+    assert table.snapshot(session).rows() == …
+
     life = Life(tmp_path / "t", session, 9)     # an empty table of version 9, of two partitions
     life.upsert()
     life.compact()

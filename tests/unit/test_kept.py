@@ -13,10 +13,9 @@ import pytest
 from hudi_assets.engine import HudiTable, Plan
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.storage import FileInfo, LocalStorage
-from hudi_assets.engine.table.state import COMMITS, PLANS
 from hudi_assets.engine.timeline.commit_metadata import CLOCK_TIME, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import encode_plan
-from hudi_assets.engine.timeline.decode_cache import Kept
+from hudi_assets.engine.timeline.decode_cache import COMMITS, PLANS, Kept
 
 OLD = 1_000_000_000_000  # epoch ms, long ago
 

@@ -121,11 +121,16 @@ def _far_off(summaries: Mapping[str, LogSummary], now_ms: int) -> Iterator[tuple
     latest = now_ms + LEEWAY_MS
     for path, summary in summaries.items():
         # There may be a million, and nearly all are like this.
-        if (low := summary.min_event_time) is not None and EARLIEST_MS <= low <= latest:
+        if (low := summary.min_event_time) is not None and is_plausible(low, low, now_ms):
             continue
         dated = summary.dated
         if dated is not None and (dated[0] > latest or dated[1] < EARLIEST_MS):
             yield path, *dated
+
+
+def is_plausible(least_ms: int, greatest_ms: int, now_ms: int) -> bool:
+    """True where nothing between these two event times can tell of another unit than the one they were read by."""
+    return least_ms >= EARLIEST_MS and greatest_ms <= now_ms + LEEWAY_MS
 
 
 def _counted(unit: EventTimeUnit, ranges: Iterable[tuple[str, int, int]], now_ms: int) -> Iterator[Counts]:

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable
+from hudi_assets.engine.event_time.hidden_times import hidden_by_file
 from hudi_assets.engine.event_time.lateness import data_latency_ms
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
@@ -41,8 +42,10 @@ def bounded_summaries(state: TableState, given: Latency | None = None) -> Summar
 
     `given`: the data latency of this call, in place of the table's own.
     """
-    summaries = TableTimes(state).summaries
-    undated = {path: s for path, s in summaries.items() if s.undated is not None}
+    times = TableTimes(state)
+    summaries = times.summaries
+    files = (*times.deciding_logs, *hidden_by_file(state))
+    undated = {file.path: s for file in files if (s := summaries[file.path]).undated is not None}
     if not undated:
         return summaries
     bounds = _Bounds(state, data_latency_ms(state, given))

@@ -5,44 +5,35 @@ From write stats of our commits; what was archived, from the memory that is kept
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Final
+from functools import partial
+from itertools import chain
+from typing import Final, NamedTuple
 
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
+from hudi_assets.engine.event_time.remembering import remember, remembered_stats
 from hudi_assets.engine.gc_pause import no_collecting
-from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, Instant, LogFile
+from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, LogFile
 from hudi_assets.engine.model.column_unit import ColumnUnit, Source
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, from_json, to_json
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
-from hudi_assets.engine.table.files.hidden import Hidden, all_hidden_files, hidden_files
-from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.files.hidden import Hidden, hidden_files
 from hudi_assets.engine.table.log_files.summaries import scan_summary
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
-from hudi_assets.engine.timeline.archived_facts import (
-    EventTimeMemory,
-    HiddenMemory,
-    LogMemory,
-    Memory,
-    newest_batches,
-    stated_logs,
-    write_memory,
-)
 from hudi_assets.engine.timeline.checked_json import seal, unseal
-from hudi_assets.engine.timeline.commit_metadata import BATCH_ID, EVENT_TIME, WriteStat
+from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
 
 SUMMARIES: Final = f"{SCRATCH}/event_times.json"
 _COUNTS: Final = "counts"
 # Summaries of an earlier form are scanned again: they gave partial updates without event time a bound.
 _FORM: Final = 2
-_PATH: Final = attrgetter("path")
 # Archivers keep more completed writes than these, whatever their settings.
 _NEVER_ARCHIVED: Final = 2
 
@@ -92,6 +83,21 @@ class TableTimes:
         return self.state.derive(_summaries)
 
     @property
+    def deciding_logs(self) -> tuple[LogFile, ...]:
+        """Remaining log files by which a freshness goes: of each partition the oldest one, or all if one is undated."""
+        return self.state.derive(_deciding)
+
+    @property
+    def made_by(self) -> Hashable:
+        """What event times follow from, beside a partition's files and the commits that name them."""
+        return self.state.derive(_made_by)
+
+    @property
+    def oldest(self) -> Mapping[str, int]:
+        """The least event time (epoch ms) of each partition in which every remaining log file has one."""
+        return self.state.derive(_oldest_of_partitions)
+
+    @property
     def last_threshold(self) -> tuple[str, int] | None:
         """(instant, threshold) of the newest completed event-time compaction on this event-time column."""
         return self.state.derive(_last_threshold)
@@ -103,7 +109,7 @@ class TableTimes:
 
     def remember(self, newest: int = 0) -> None:
         """Keep what the completed writes state, but for the `newest` ones, beyond their archiving."""
-        _remember(self, newest)
+        remember(self, newest)
 
 
 def _unit(state: TableState) -> ColumnUnit:
@@ -112,7 +118,53 @@ def _unit(state: TableState) -> ColumnUnit:
 
 def _doubt(state: TableState) -> ColumnUnit | None:
     times = TableTimes(state)
-    return times.unit if times.unit.unit is None else column_unit.doubt(state, times.unit, times.ranges)
+    return times.unit if times.unit.unit is None else column_unit.doubt(state, times.unit, _odd_ranges(state))
+
+
+def _odd_ranges(state: TableState) -> Mapping[str, LogSummary]:
+    """Of the ranges all that an event time of may be far off: nearly always none."""
+    ranges = TableTimes(state).ranges
+    files = [file.path for file in hidden_by_file(state)]
+    for part in state.parts.values():
+        spread = _spread_of(state, part)
+        if spread is None or not column_unit.is_plausible(*spread, state.read_at_ms):
+            files += [log.path for log in part.remaining_logs]
+    return {path: ranges[path] for path in files}
+
+
+def _oldest_of_partitions(state: TableState) -> Mapping[str, int]:
+    times = TableTimes(state)
+    if not times.ranges or times.doubt is not None:
+        return {}
+    found = {partition: _spread_of(state, part) for partition, part in state.parts.items()}
+    return {partition: spread[0] for partition, spread in found.items() if spread is not None}
+
+
+def _spread_of(state: TableState, part: Part) -> tuple[int, int] | None:
+    return part.tell(_spread, partial(_spread, part, TableTimes(state).ranges), state.derive(_made_by))
+
+
+def _spread(part: Part, ranges: Mapping[str, LogSummary]) -> tuple[int, int] | None:
+    """The least and the greatest minimum event time of a partition's remaining log files; None where one has none."""
+    lows = [ranges[log.path].min_event_time for log in part.remaining_logs]
+    known = [low for low in lows if low is not None]
+    return (min(known), max(known)) if known and len(known) == len(lows) else None
+
+
+def _deciding(state: TableState) -> tuple[LogFile, ...]:
+    times = TableTimes(state)
+    ranges = times.ranges
+    if not ranges or times.doubt is not None:
+        return state.remaining_logs
+    by = state.derive(_made_by)
+    parts = (state.parts[partition] for partition in sorted(state.parts))
+    found = (part.tell(_oldest, partial(_oldest, part, ranges), by) for part in parts)
+    return tuple(chain.from_iterable(found))
+
+
+def _oldest(part: Part, ranges: Mapping[str, LogSummary]) -> Sequence[LogFile]:
+    lows = [(low, log) for log in part.remaining_logs if (low := ranges[log.path].min_event_time) is not None]
+    return [min(lows)[1]] if lows and len(lows) == len(part.remaining_logs) else part.remaining_logs
 
 
 def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
@@ -123,20 +175,65 @@ def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
 # -- log files --------------------------------------------------------------------------------
 
 
+class _Told(NamedTuple):
+    """What is known of a partition's log files and hidden files, by path; `scanned`: by no stat of a commit."""
+
+    ranges: dict[str, LogSummary]
+    scanned: frozenset[str]
+
+
 def _ranges(state: TableState) -> Mapping[str, LogSummary]:
     times = TableTimes(state)
-    stats = _own_stats(times)
     with suppress(OSError):  # a table that this process may only read keeps no memory
         times.remember(newest=_NEVER_ARCHIVED)
-    hidden = hidden_by_file(state)
-    logs = (*state.remaining_logs, *hidden)
-    with no_collecting(len(logs)):
-        found, missing = _of_stats(logs, stats, hidden)
-    if missing:
-        known = times.unit
-        scanned = times.scanned if known.source is Source.VALUES else scan(state, missing)
-        found |= {log.path: _in_millis(scanned[log.path].summary, known) for log in missing}
+    by = state.derive(_made_by)
+    made = _ranges_of(times, [part for part in state.parts.values() if not part.has_told(_Told, by)])
+    found: dict[str, LogSummary] = {}
+    for partition, part in state.parts.items():
+        found.update(part.tell(_Told, partial(made.__getitem__, partition), by).ranges)
+    for partition in made.keys() - state.parts.keys():  # of hidden files whose partition is gone
+        found.update(made[partition].ranges)
     return found
+
+
+def _made_by(state: TableState) -> Hashable:
+    hidden = tuple((file, one.gone) for file, one in hidden_by_file(state).items())
+    return TableTimes(state).unit if state.remaining_logs or hidden else None, hidden
+
+
+def _ranges_of(times: TableTimes, parts: Sequence[Part]) -> Mapping[str, _Told]:
+    """By partition: what is known of the remaining log files of these, and of the hidden files."""
+    state, hidden = times.state, hidden_by_file(times.state)
+    found = {part.partition: _still_known(part, state.derive(_made_by)) for part in parts}
+    files: dict[str, list[LogFile | BaseFile]] = {
+        part.partition: [log for log in part.remaining_logs if log.path not in found[part.partition]] for part in parts
+    }
+    for file in hidden:
+        if file.partition in found or file.partition not in state.parts:
+            files.setdefault(file.partition, []).append(file)
+    stats = _own_stats(times, chain.from_iterable(files.values())) if any(files.values()) else {}
+    missing: dict[str, list[LogFile]] = {}
+    with no_collecting(sum(map(len, files.values()))):
+        for partition, logs in files.items():
+            stated, missing[partition] = _of_stats(logs, stats, hidden)
+            found[partition] = {**found.get(partition, {}), **stated}
+    unread = list(chain.from_iterable(missing.values()))
+    if unread:
+        known = times.unit
+        scanned = times.scanned if known.source is Source.VALUES else scan(state, unread)
+        for log in unread:
+            found[log.partition][log.path] = _in_millis(scanned[log.path].summary, known)
+    return {one: _Told(ranges, frozenset(log.path for log in missing[one])) for one, ranges in found.items()}
+
+
+def _still_known(part: Part, by: Hashable) -> dict[str, LogSummary]:
+    """Of a partition that changed what commits stated of the log files that are as they were."""
+    told, before = part.was_told(_Told, by), {log.path: log for log in part.logs_before}
+    part.before.clear()
+    if told is None:
+        return {}
+    logs = (log.path for log in part.remaining_logs if before.get(log.path) == log)
+    return {path: told.ranges[path] for path in logs if path in told.ranges and path not in told.scanned}
 
 
 def _of_stats(
@@ -200,37 +297,27 @@ def _unknown(summary: LogSummary, problem: ColumnUnit) -> LogSummary:
     return summary._replace(min_event_time=None, max_event_time=None, reason=reason, undated=None)
 
 
-def _own_stats(times: TableTimes) -> Mapping[str, WriteStat]:
-    """Write stats of commits of ours: only those have event times of a known unit and meaning."""
+def _own_stats(times: TableTimes, files: Iterable[LogFile | BaseFile]) -> Mapping[str, WriteStat]:
+    """Write stats of commits of ours for some files: only those have event times of a known unit and meaning."""
     state = times.state
-    bases = [s.base_instant for s in state.view.latest if s.log_files]
     hidden = hidden_files(state)
+    bases = [s.base_instant for s in state.view.latest if s.log_files]
     behind = [one.delta_commit.timestamp for one in hidden]
-    unseen = {one.path for one in hidden if one.is_base}
     if not bases and not behind:
         return {}
-    stats = _remembered_stats(times)
     oldest = min([*bases, *behind])
-    for instant in state.timeline.completed(*WRITES):
-        if instant.timestamp >= oldest:
-            commit = state.commit(instant)
-            if commit.extra.get(EVENT_TIME) == times.tag:
-                logs = [stat for stat in commit.stats if stat.log_version is not None or stat.path in unseen]
-                stats.update(zip(map(_PATH, logs), logs, strict=True))
-    return stats
-
-
-def _remembered_stats(times: TableTimes) -> dict[str, WriteStat]:
-    """Write stats of archived commits of ours."""
-    state = times.state
-    oldest = state.archived_facts.oldest
-    if not oldest or not state.timeline.is_archived(oldest):
-        return {}
-    return {
-        path: _stat_of(path, log)
-        for path, log in state.archived_facts.memory.of(times.tag).logs.items()
-        if state.timeline.is_archived(log.instant)
-    }
+    unseen = {one.path for one in hidden if one.is_base}
+    asked = {path for file in files for path in (file.path, file.original)}
+    found: dict[str, WriteStat] = {}
+    for instant in reversed(state.timeline.completed(*WRITES)):
+        if len(found) == len(asked) or instant.timestamp < oldest:
+            break
+        commit = state.commit(instant)
+        if commit.extra.get(EVENT_TIME) == times.tag:
+            # Of a log file that was appended to the last one tells.
+            here = [stat for stat in commit.stats if stat.path in asked and stat.path not in found]
+            found.update((stat.path, stat) for stat in here if stat.log_version is not None or stat.path in unseen)
+    return found if len(found) == len(asked) else {**remembered_stats(times), **found}
 
 
 def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
@@ -255,7 +342,10 @@ def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
             fresh += 1
         result[log.path] = known[key]
     if fresh:
-        _write_cache(state, column, kind, {f"{g.original}:{g.size}": result[g.path] for g in logs})
+        # Also of what was not asked for now, and remains.
+        others = (f"{log.original}:{log.size}" for log in state.remaining_logs)
+        kept = {key: known[key] for key in others if key in known}
+        _write_cache(state, column, kind, kept | {f"{g.original}:{g.size}": result[g.path] for g in logs})
     return result
 
 
@@ -302,96 +392,3 @@ def _stated_threshold(state: TableState) -> tuple[str, int] | None:
         if threshold is not None:
             return instant.timestamp, threshold
     return None
-
-
-# -- what outlives the archiving of commits ---------------------------------------------------
-
-
-def archived_batches(state: TableState) -> Mapping[str, str]:
-    """batch id → instant, of archived commits."""
-    batches = state.archived_facts.memory.batches.items()
-    return {batch: instant for batch, instant in batches if state.timeline.is_archived(instant)}
-
-
-def _remember(times: TableTimes, newest: int) -> None:
-    state = times.state
-    completed = state.timeline.completed(*WRITES)
-    settled = completed[: max(0, len(completed) - newest)]
-    if not settled:
-        return
-    made_from = _made_from(times, settled)
-    if made_from == state.archived_facts.made_from:
-        return
-    memory = state.archived_facts.memory.only(state.timeline.is_committed)
-    batches = dict(memory.batches)
-    for instant in settled:
-        if batch := state.commit(instant).extra.get(BATCH_ID):
-            batches[batch] = instant.timestamp
-    columns = dict(memory.columns)
-    if state.config.event_time_field is not None and times.unit.unit is not None:
-        columns[times.tag] = _column_memory(times, settled, memory.of(times.tag))
-    write_memory(state.storage, Memory(columns, newest_batches(batches), _origins(state), _hidden(state)), made_from)
-
-
-def _made_from(times: TableTimes, settled: Iterable[Instant]) -> str:
-    """What a memory follows from: it stays the same while this does.
-
-    The log files that remain change only with the timeline, or where somebody puts back what was lost.
-    """
-    state = times.state
-    by_event_time = state.config.event_time_field is not None
-    files = (state.timeline_files[i.file_name] for i in settled)
-    commits = [(file.name, file.size, file.modified_ms) for file in files]
-    stated = (times.tag, times.stated_threshold) if by_event_time else None
-    hidden = [log.path for log in all_hidden_files(state)]
-    facts = (commits, stated, hidden) if hidden else (commits, stated)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()
-
-
-def _column_memory(times: TableTimes, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
-    state = times.state
-    paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
-    paths.update(log.path for log in all_hidden_files(state))
-    commits = ((i.timestamp, state.commit(i)) for i in settled)
-    logs = {path: log for path, log in before.logs.items() if path in paths}
-    logs |= stated_logs(commits, times.tag, paths)
-    stated = times.stated_threshold
-    is_settled = stated is not None and stated[0] <= settled[-1].timestamp
-    return EventTimeMemory(stated if is_settled else before.threshold, logs)
-
-
-def _origins(state: TableState) -> dict[str, dict[str, str]]:
-    """Compaction → carried-over log file → where its bytes first were written, of the log files that remain."""
-    found: dict[str, dict[str, str]] = {}
-    for log in state.remaining_logs if state.layout.makes_links else ():
-        if (origin := origin_of(state, log)) != log.path:
-            found.setdefault(log.base_instant, {})[log.path] = origin
-    return found
-
-
-def _hidden(state: TableState) -> dict[str, HiddenMemory]:
-    """Also what was written again: that is said by the settings of one process, and may be taken back."""
-    return {
-        file.path: HiddenMemory(
-            file.delta_commit.timestamp,
-            file.completion,
-            file.stat.size,
-            file.behind.timestamp,
-            file.behind.action.value,
-            file.stat.prev_commit,
-        )
-        for file in all_hidden_files(state)
-    }
-
-
-def _stat_of(path: str, log: LogMemory) -> WriteStat:
-    return WriteStat(
-        path=path,
-        partition=path.rpartition("/")[0],
-        file_id="",
-        prev_commit="",
-        size=log.size,
-        num_deletes=log.deletes,
-        min_event_time=log.min_event_time,
-        max_event_time=log.max_event_time,
-    )

@@ -76,8 +76,18 @@ class OpenedTable:
 
         A clean takes files, a planner that withdraws its plan a file of the timeline.
         """
-        for _ in range(_READINGS - 1):
-            state = self.state()
+        return self._of(lambda number: self.state())
+
+    def _looked_at(self) -> TableState:
+        """The same for those who only report: the files are moved on from this process's last look."""
+        state = self._of(lambda number: self._table.look(anew=number > 0))
+        state.keep()
+        return state
+
+    def _of(self, read: Callable[[int], TableState]) -> TableState:
+        """The first of some readings that lacks nothing. `read` is told which one it makes."""
+        for number in range(_READINGS - 1):
+            state = read(number)
             with suppress(Conflict, FileNotFoundError):
                 _ = state.view  # reads what is listed
                 if next(missing_files(state), None) is None:

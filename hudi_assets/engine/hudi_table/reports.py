@@ -90,7 +90,7 @@ class Reports(OpenedTable):
             The freshness and what it follows from, epoch ms. Where nothing can be promised, `freshness` is None and
             `reason` says why.
         """
-        return status.freshness_of(self._readable(), data_latency)
+        return status.freshness_of(self._looked_at(), data_latency)
 
     def partition_freshness(self, *, data_latency: Latency | None = None) -> tuple[PartitionFreshness, ...]:
         """What the read-optimized view of each partition promises: who reads a cold one need not wait for a hot one.
@@ -101,7 +101,7 @@ class Reports(OpenedTable):
         Returns:
             A promise for each partition, the one furthest behind first. The table's freshness is the least of them.
         """
-        return status.partition_freshness_of(self._readable(), data_latency)
+        return status.partition_freshness_of(self._looked_at(), data_latency)
 
     def event_time_unit(self) -> ColumnUnit | None:
         """How the event-time column counts, and what says so: its type, a setting, or its values.
@@ -109,11 +109,11 @@ class Reports(OpenedTable):
         Returns:
             None where the table has no event-time column.
         """
-        return status.column_unit(self._readable())
+        return status.column_unit(self._looked_at())
 
     def stats(self) -> Stats:
         """The table in numbers: the RFC's metrics among them."""
-        return status.stats_of(self._readable())
+        return status.stats_of(self._looked_at())
 
     def look(self, slo: SloTerms | None = None, *, tick_ms: int | None = None, publish_ms: int | None = None) -> Look:
         """What a sensor asks at each tick, all of one reading. Needs neither Spark nor a lock.
@@ -128,9 +128,9 @@ class Reports(OpenedTable):
             Freshness, numbers, the pending plan, the plan that is due and leftovers. A damaged table has no compaction
             due, nor has one that is not merged here, or whose event times nobody can read.
         """
-        state = self._readable()
+        state = self._looked_at()
         stats = status.stats_of(state)
-        proposal = None
+        proposal, refused = None, True
         try:
             problem = state.zone_problem
             limit = choose_threshold(state, None, None) if problem is None else NoPlan(str(problem))
@@ -138,6 +138,7 @@ class Reports(OpenedTable):
                 proposal = proposal_of(state, slo, tick_ms=tick_ms, publish_ms=publish_ms)
                 limit = proposal.threshold if isinstance(proposal, StartNow) else NoPlan(proposal.why)
             due = limit if isinstance(limit, NoPlan) else CompactionPlanner(self._table).due(state, limit)
+            refused = problem is not None or isinstance(due, Plan)
             if isinstance(due, Plan):
                 due = unless_refused(state, due)
         except CorruptTable as damage:
@@ -156,6 +157,7 @@ class Reports(OpenedTable):
             view_digest=view_digest(state),
             proposal=proposal,
             partitions=status.published_partitions_of(state),
+            refused=due.reason if refused and isinstance(due, NoPlan) else None,
         )
 
     def profile(self) -> TableProfile:
@@ -164,7 +166,7 @@ class Reports(OpenedTable):
 
     def metrics(self) -> TableMetrics:
         """What monitoring asks: the numbers, the pending plan's age, and what the last compaction cost."""
-        return metrics_of(self._readable())
+        return metrics_of(self._looked_at())
 
     def past_compactions(self) -> tuple[PastCompaction, ...]:
         """The completed compactions of the active timeline and what they cost, the last first."""
@@ -233,7 +235,7 @@ class Reports(OpenedTable):
 
     def published_partitions(self) -> PublishedPartitions | None:
         """What a catalog is told of the partitions; None unless `hudi_assets.publish.partitions` is true."""
-        return status.published_partitions_of(self._readable())
+        return status.published_partitions_of(self._looked_at())
 
     def view_digest(self) -> str:
         """Differs where the read-optimized view has other files or columns. Asks for no event time."""

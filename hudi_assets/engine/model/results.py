@@ -275,7 +275,8 @@ class Look:
 
     `pending`: the plan that waits for execution. `due`: what planning would give now, or why nothing. `leftovers`: what
     `recover` would mend, in sentences. `now_ms`: the table's clock, epoch ms. `proposal`: what the policy says, where a
-    freshness SLO was given; `due` follows it.
+    freshness SLO was given; `due` follows it. `refused`: why what would be due is not planned, where that lasts until
+    somebody does something: the executor would refuse it, the table is damaged, or its event times cannot be read.
     """
 
     stats: Stats
@@ -288,6 +289,7 @@ class Look:
     proposal: Proposal | None = None
     # As in `Publication`.
     partitions: PublishedPartitions | None = None
+    refused: str | None = None
 
     @property
     def freshness(self) -> Freshness:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -11,6 +12,7 @@ from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, Proposal, WaitUntil
+from hudi_assets.engine.model.log_summary import Summaries
 from hudi_assets.engine.model.units import EventTimeUnit, Latency
 from hudi_assets.engine.past.compactions import completed_ms, past_compactions
 from hudi_assets.engine.slo.policy import propose
@@ -19,6 +21,7 @@ from hudi_assets.engine.slo.values import UNKNOWN, Clock, Cut, Done, Group, Hist
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import STATE_A_LATENCY
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 
@@ -61,9 +64,20 @@ def view_of(state: TableState, latency: Latency | None = None) -> View:
     """The file groups with log files. Log files without rows count for nothing."""
     known_ms = _latency_of(state, latency)
     summaries = bounded_summaries(state, latency)
-    committed = {stat.path: at for at, _, stats in _written(state) for stat in stats}
+    dated, by = TableTimes(state).oldest, (TableTimes(state).made_by, state.timeline.start)
+    groups: list[Group] = []
+    for partition in sorted(state.parts):
+        part = state.parts[partition]
+        make = partial(_groups_of, state, part, summaries)
+        # The bound of what has no event time goes by the latency of this call.
+        groups += part.tell(_groups_of, make, by) if partition in dated else make()
+    return View(tuple(groups), known_ms, cut_of(state))
+
+
+def _groups_of(state: TableState, part: Part, summaries: Summaries) -> list[Group]:
+    committed = state.derive(_committed)
     groups = []
-    for slice_ in state.view.latest:
+    for slice_ in part.view.latest:
         logs = []
         for log in slice_.log_files:
             summary = summaries[log.path]
@@ -77,7 +91,11 @@ def view_of(state: TableState, latency: Latency | None = None) -> View:
         if logs:
             base = slice_.base_file.size if slice_.base_file else 0
             groups.append(Group(slice_.partition, slice_.file_id, base, tuple(logs)))
-    return View(tuple(groups), known_ms, cut_of(state))
+    return groups
+
+
+def _committed(state: TableState) -> dict[str, int]:
+    return {stat.path: at for at, _, stats in _written(state) for stat in stats}
 
 
 def history_of(state: TableState, publish_ms: int | None = None) -> History:

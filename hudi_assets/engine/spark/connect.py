@@ -86,9 +86,8 @@ def local_connected_session(
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    os.environ[_MODE] = (
-        "1"  # as `SparkSession.builder` does, which takes an address alone: PySpark's functions go by it
-    )
+    # As `SparkSession.builder` does, which takes an address alone: PySpark's functions go by it.
+    os.environ[_MODE] = "1"
     session: Any = ConnectSession.Builder().channelBuilder(channels).create()
     _OPENED.add(session)
 

@@ -27,6 +27,8 @@ class Capabilities:
     """Times of modification are exact to the millisecond. Else they are whole seconds."""
     at_once: int
     """How many requests are worth sending at a time (`each`). 1: they take no time."""
+    folder_times: bool = False
+    """The store is of this machine's operating system, where a folder says when a name in it came or went."""
     file_lock: bool = False
     """Apache Hudi's FileSystemBasedLockProvider is a lock here: a file of a name is made once, also by Java."""
 

@@ -29,6 +29,7 @@ _CAPABILITIES: Final = Capabilities(
     links=True,
     exact_times=True,
     at_once=1,
+    folder_times=True,
     file_lock=True,
 )
 _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})

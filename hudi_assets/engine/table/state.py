@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, in_table, located
 from hudi_assets.engine.format.avro import schema as avro_schema
 from hudi_assets.engine.gc_pause import no_collecting
-from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Plan, State
+from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table import schema_evolution as evolution
@@ -20,13 +21,15 @@ from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.reader import CommittedInstants
 from hudi_assets.engine.table.schema_on_read import schema_on_read
 from hudi_assets.engine.table.settings.config import TableConfig
-from hudi_assets.engine.table.slices.file_view import FileView, build_view
-from hudi_assets.engine.table.slices.listing import DataFiles, parse, walk
+from hudi_assets.engine.table.slices.file_view import FileView, FileViewOfParts
+from hudi_assets.engine.table.slices.kept import Asked, Keeper, Reading, Seen
+from hudi_assets.engine.table.slices.listing import DataFiles, Tree
+from hudi_assets.engine.table.slices.parts import Files, Part, Sizes, parse_again
 from hudi_assets.engine.table.zone_check import verdict_on, zone_problem
 from hudi_assets.engine.timeline.archived_facts import KeptMemory, read_memory
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata
 from hudi_assets.engine.timeline.compaction_plan import decode_plan
-from hudi_assets.engine.timeline.decode_cache import Kept
+from hudi_assets.engine.timeline.decode_cache import COMMITS, PLANS
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
 from hudi_assets.engine.timeline.markers import unfinished_files
 from hudi_assets.engine.timeline.whole_files import Decoded, read_settled
@@ -36,11 +39,6 @@ from hudi_assets.engine.timeline.writers_zone.evidence import Verdict
 Derived = TypeVar("Derived")
 META_COLUMNS = avro_schema.META_COLUMNS
 
-# A process keeps what it decoded: in all so many write stats (some 600 bytes each), and log files of plans.
-COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.stats))
-PLANS: Final = Kept[Plan](
-    500_000, lambda plan: 1 + sum(1 + len(op.log_files) + len(op.carried_over) for op in plan.operations)
-)
 _STAT_BYTES: Final = 500  # about what one takes in a commit's file
 
 
@@ -57,15 +55,24 @@ class TableState:
     read_at_ms: int
     # The schema that a write in progress gives the table; None: its newest commit's.
     evolved_schema: str | None = None
+    # What keeps the files for the next look; None: they are listed anew, and not kept.
+    keeper: Keeper | None = None
 
     @classmethod
-    def read(cls, storage: Storage, config: TableConfig, layout: Layout, now_ms: Callable[[], int]) -> TableState:
+    def read(
+        cls,
+        storage: Storage,
+        config: TableConfig,
+        layout: Layout,
+        now_ms: Callable[[], int],
+        keeper: Keeper | None = None,
+    ) -> TableState:
         read_at_ms = now_ms()
         listing = storage.list_files(layout.timeline_folder)
         with in_table(storage.base):
             instants = [i for i in (layout.parse_instant(f.name) for f in listing) if i is not None]
         files = {file.name: file for file in listing}
-        return cls(storage, config, layout, Timeline(latest_states(instants)), files, read_at_ms)
+        return cls(storage, config, layout, Timeline(latest_states(instants)), files, read_at_ms, keeper=keeper)
 
     @cached_property
     def timeline_sizes(self) -> Mapping[str, int]:
@@ -228,26 +235,64 @@ class TableState:
     # -- files ------------------------------------------------------------------------------------
 
     @cached_property
+    def tree(self) -> Tree:
+        """The folders, and which of them are partitions."""
+        return Tree.read(self.storage) if self.keeper is None else self.reading.tree
+
+    @cached_property
     def listing(self) -> Mapping[str, list[FileInfo]]:
         """Partition → its files."""
-        return dict(walk(self.storage))
+        return {partition: self.tree.folders[partition].files for partition in self.tree.partitions}
 
     @cached_property
     def data_files(self) -> DataFiles:
         """Partition → its log and base files, committed or not."""
+        return {partition: list(files.values()) for partition, files in self._files.items()}
+
+    @cached_property
+    def _files(self) -> Mapping[str, Files]:
+        if self.keeper is not None:
+            return {partition: part.files for partition, part in self.parts.items()}
         listing = self.listing
         with no_collecting(sum(map(len, listing.values()))), in_table(self.storage.base):
-            return parse(listing, self.layout)
+            return {partition: parse_again(infos, partition, self.layout, None) for partition, infos in listing.items()}
 
     @cached_property
     def broken_links(self) -> tuple[FileInfo, ...]:
         """Symbolic links in the partitions that lead to nothing."""
-        return tuple([file for files in self.listing.values() for file in files if file.broken])
+        folders = map(self.tree.folders.__getitem__, self.tree.partitions)
+        return tuple([file for folder in folders if folder.links for file in folder.files if file.broken])
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Path → size of every log and base file that is there."""
-        return {file.path: file.size for files in self.data_files.values() for file in files}
+        if self.keeper is not None:
+            return Sizes(self._files)
+        return {path: file.size for files in self._files.values() for path, file in files.items()}
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Partition → its files and slices."""
+        return self.reading.parts
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The files and the slices that they make, by partition."""
+        with in_table(self.storage.base):
+            if self.keeper is not None:
+                return self.keeper.read(self._asked)
+            with no_collecting(sum(map(len, self._files.values()))):
+                return Reading.of(self._asked, None, self.tree, parsed=self._files)
+
+    @property
+    def _asked(self) -> Asked:
+        seen = Seen(self.timeline, self.timeline_files, self.pending_plans, self.replaced)
+        return Asked(self.storage, self.layout, seen, self.commit, self.completion_of)
+
+    def keep(self) -> None:
+        """Let the next look begin with these files."""
+        if self.keeper is not None:
+            self.keeper.keep(self.reading)
 
     @cached_property
     def replaced(self) -> Mapping[GroupKey, str]:
@@ -260,23 +305,19 @@ class TableState:
 
     @cached_property
     def view(self) -> FileView:
-        return self._view(frozenset(self.replaced))
+        return self._joined(self.parts)
 
     @cached_property
     def view_with_replaced(self) -> FileView:
         """The file groups that were replaced as well: a query of the past and the cleaner see them."""
-        return self._view(frozenset()) if self.replaced else self.view
+        if not self.replaced:
+            return self.view
+        asked = replace(self._asked, seen=replace(self._asked.seen, replaced={}))
+        return self._joined(Reading.of(asked, None, self.tree, parsed=self._files).parts)
 
-    def _view(self, replaced: frozenset[GroupKey]) -> FileView:
-        return build_view(
-            self.data_files,
-            self.timeline,
-            self.layout,
-            plans=self.pending_plans,
-            replaced=replaced,
-            named=self._names,
-            completion_of=self.completion_of,
-        )
+    def _joined(self, parts: Mapping[str, Part]) -> FileView:
+        pending = {(op.partition, op.file_id): plan for plan in self.pending_plans for op in plan.operations}
+        return FileViewOfParts({partition: part.view for partition, part in parts.items()}, pending)
 
     def completion_of(self, instant: str) -> str | None:
         """When a write was completed; its own time where that is archived and not known any more; None: it is not."""
@@ -308,18 +349,10 @@ class TableState:
         """Completion times of archived writes, where the archive keeps them; read when first asked for."""
         return self.layout.archive.completions(self.storage)
 
-    def _names(self, base: BaseFile) -> bool:
-        """True where the commit of a base file's instant lists it; where that is archived: of several the oldest.
-
-        Strays go before their commit is archived, but Hudi's archiver knows none; what a lost attempt wrote is late.
-        """
-        instants = [i for i in self.timeline.completed(*WRITES) if i.timestamp == base.instant]
-        if instants:
-            return any(stat.path == base.path for i in instants for stat in self.commit(i).stats)
-        changed = {file.path: (file.modified_ms, file.path) for file in self.listing[base.partition]}
-        slot = (base.file_id, base.instant)
-        bases = (file for file in self.data_files[base.partition] if isinstance(file, BaseFile))
-        return base.path == min((b.path for b in bases if (b.file_id, b.instant) == slot), key=changed.__getitem__)
+    @cached_property
+    def archived_bringing_rows(self) -> Mapping[str, str]:
+        """The same of writes alone that brought rows."""
+        return self.layout.archive.brought_rows(self.storage)
 
     @cached_property
     def committed(self) -> CommittedInstants:
@@ -338,12 +371,16 @@ class TableState:
     @cached_property
     def remaining_logs(self) -> tuple[LogFile, ...]:
         """Every committed log file that no completed compaction has merged."""
-        return tuple(log for slice_ in self.view.latest for log in slice_.log_files)
+        parts = self.parts
+        return tuple(chain.from_iterable(parts[partition].remaining_logs for partition in sorted(parts)))
 
     @cached_property
     def archived_facts(self) -> KeptMemory:
-        """What outlives the archiving of commits."""
-        return read_memory(self.storage)
+        """What outlives the archiving of commits. It is believed of archived ones alone."""
+        if self.keeper is None:
+            return read_memory(self.storage)
+        # A copy: what is decoded of it is not kept.
+        return replace(self.reading.told.tell(read_memory, lambda: read_memory(self.storage), self.timeline.start))
 
     # -- what stands above ------------------------------------------------------------------------
 

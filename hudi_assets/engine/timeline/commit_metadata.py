@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hudi_assets.engine.errors import CorruptTable
@@ -97,8 +98,13 @@ class WriteStat(NamedTuple):
 
     @classmethod
     def of_fields(cls, values: tuple[Any, ...]) -> WriteStat:
-        """One of values that are known to be right, in order: makes it without looking at any."""
-        return tuple.__new__(cls, values)
+        """One of values that are known to be right, in order: makes it without looking at any.
+
+        A file group has many: of its partition, file id, base instant and base file one text is kept for all.
+        """
+        path, partition, file_id, prev_commit, *numbers, base_file, log_files = values
+        shared = intern(partition), intern(file_id), intern(prev_commit)
+        return tuple.__new__(cls, (path, *shared, *numbers, base_file and intern(base_file), log_files))
 
     @classmethod
     def _checked(cls, stat: Mapping[str, Any]) -> WriteStat:

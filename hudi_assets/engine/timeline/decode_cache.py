@@ -15,7 +15,9 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
+from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 
 Decoded = TypeVar("Decoded")
 
@@ -63,3 +65,10 @@ class Kept(Generic[Decoded]):
         with self._lock:
             self._kept.clear()
             self._weight = 0
+
+
+# What a process keeps: in all so many write stats (some 600 bytes each), and log files of plans.
+COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.stats))
+PLANS: Final = Kept[Plan](
+    500_000, lambda plan: 1 + sum(1 + len(op.log_files) + len(op.carried_over) for op in plan.operations)
+)

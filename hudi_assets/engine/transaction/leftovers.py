@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from hudi_assets.engine.errors import Conflict
 from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.table.files.cleaned import read_pending_cleans
-from hudi_assets.engine.table.files.orphans import Orphans, instant_of
+from hudi_assets.engine.table.files.orphans import Orphans
 from hudi_assets.engine.table.files.strays import Strays
+from hudi_assets.engine.table.slices.parts import instant_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
 from hudi_assets.engine.transaction.heartbeat import Heartbeats

@@ -9,6 +9,7 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.slices.kept import keeper_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
 
@@ -46,3 +47,15 @@ class OpenTable:
     def read(self) -> TableState:
         """The table as it stands now."""
         return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+
+    def look(self, *, anew: bool = False) -> TableState:
+        """The same for whoever changes nothing by it: its files are moved on from this process's last look.
+
+        Args:
+            anew: All of it is listed, whatever was kept.
+        """
+        properties = frozenset(self.config.properties.items())
+        keeper = keeper_of((self.storage, self.layout, properties))
+        if anew:
+            keeper.keep(None)
+        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms, keeper)

@@ -17,10 +17,11 @@ from hudi_assets.engine.actions.cleaning.plan import earliest_to_retain, retenti
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.table.files.missing import refuse_missing
-from hudi_assets.engine.table.files.orphans import instant_of, remove_orphans
+from hudi_assets.engine.table.files.orphans import remove_orphans
 from hudi_assets.engine.table.files.strays import remove_strays
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.settings.compaction import TriggerName, parse_compaction_settings
+from hudi_assets.engine.table.slices.parts import instant_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.instants import format_instant

@@ -24,14 +24,23 @@ class Written(NamedTuple):
     stat: WriteStat
 
 
+def base_stats(state: TableState, instant: Instant) -> tuple[WriteStat, ...]:
+    """The stats of a completed write that are not of log files: there are few."""
+    return state.reading.told.of_commit(
+        base_stats,
+        instant.file_name,
+        lambda: tuple([stat for stat in state.commit(instant).stats if stat.log_version is None]),
+    )
+
+
 def unseen_bases(state: TableState) -> Iterator[tuple[Written, Instant]]:
     """Base files of delta commits with rows that the newest one lacks, each with what it lies behind."""
     writes = {instant.timestamp: instant for instant in state.timeline.completed(*WRITES)}
     newest: dict[GroupKey, str] = {}
     crossed: set[GroupKey] = set()
     for instant in state.timeline.completed(Action.DELTA_COMMIT):
-        for stat in state.commit(instant).stats:
-            if stat.log_version is not None or not stat.path:
+        for stat in base_stats(state, instant):
+            if not stat.path:
                 continue
             key, made_of = (stat.partition, stat.file_id), stat.prev_commit
             if made_of.isdigit() and made_of < newest.get(key, ""):
@@ -59,8 +68,8 @@ def _left_out(state: TableState, groups: set[GroupKey]) -> Iterator[tuple[Writte
 def _of_groups(state: TableState, groups: set[GroupKey]) -> Mapping[GroupKey, Mapping[str, Written]]:
     found: dict[GroupKey, dict[str, Written]] = {key: {} for key in groups}
     for instant in state.timeline.completed(*WRITES):
-        for stat in state.commit(instant).stats:
-            if stat.log_version is None and stat.path and (key := (stat.partition, stat.file_id)) in groups:
+        for stat in base_stats(state, instant):
+            if stat.path and (key := (stat.partition, stat.file_id)) in groups:
                 found[key][instant.timestamp] = Written(instant, stat)
     return found
 

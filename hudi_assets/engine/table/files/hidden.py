@@ -18,7 +18,7 @@ from functools import partial
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
 from hudi_assets.engine.model import Action, BaseFile, Instant, LogFile, Operation, Plan, State
 from hudi_assets.engine.model.files import GroupKey
-from hudi_assets.engine.table.files.grown import unseen_bases
+from hudi_assets.engine.table.files.grown import base_stats, unseen_bases
 from hudi_assets.engine.table.files.missing import parse_file
 from hudi_assets.engine.table.settings.written_again import written_again
 from hudi_assets.engine.table.state import TableState
@@ -150,10 +150,7 @@ def _shown(state: TableState) -> frozenset[str]:
 
 
 def _behind_bases(state: TableState, unseen: Sequence[Hidden]) -> Iterator[Hidden]:
-    newest = _newest_base(state)
-    below = _log_stats(state, newest) if newest is not None else ()
-    elsewhere = [(i, stat) for i, stat in below if stat.path not in state.derive(_shown)]
-    unlisted = [(i, stat) for i, stat in elsewhere if not state.derive(_merged).may_have(stat)]
+    unlisted = _unlisted(state)
     if not unlisted:  # so it is on most tables, and nothing else is looked into there
         return
     groups = {(stat.partition, stat.file_id) for _, stat in unlisted}
@@ -164,6 +161,22 @@ def _behind_bases(state: TableState, unseen: Sequence[Hidden]) -> Iterator[Hidde
         if behind is not None and _is_own(state, instant, stat) and not _is_overwritten(state, key):
             gone = stat.path not in state.sizes
             yield Hidden(stat, instant, behind, gone)
+
+
+def _unlisted(state: TableState) -> Sequence[tuple[Instant, WriteStat]]:
+    """Log files of completed delta commits below the newest base file, in no view and in no plan."""
+    newest = _newest_base(state)
+    if newest is None:
+        return ()
+    below = tuple(i.file_name for i in state.timeline.completed(Action.DELTA_COMMIT) if _completion(i) < newest)
+    made = tuple(i.file_name for i in state.timeline.completed(Action.COMMIT))
+
+    def find() -> Sequence[tuple[Instant, WriteStat]]:
+        elsewhere = [(i, stat) for i, stat in _log_stats(state, newest) if stat.path not in state.derive(_shown)]
+        return [(i, stat) for i, stat in elsewhere if not state.derive(_merged).may_have(stat)]
+
+    # What the view shows, or a plan took, leaves both only with a compaction, or with what makes a look doubt.
+    return state.reading.told.tell(_unlisted, find, (newest, below, made))
 
 
 def _remembered(state: TableState) -> Iterator[Hidden]:
@@ -202,7 +215,7 @@ def _writes(state: TableState) -> Mapping[str, Instant]:
 def _newest_base(state: TableState) -> str | None:
     """The newest completed write that wrote a base file: what was completed later is behind none."""
     for instant in reversed(state.timeline.completed(*WRITES)):
-        if any(stat.log_version is None for stat in state.commit(instant).stats):
+        if base_stats(state, instant):
             return instant.timestamp
     return None
 

@@ -8,7 +8,7 @@ recover go on, to mend it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import CorruptTable
@@ -45,18 +45,28 @@ def missing_files(state: TableState) -> Iterator[Missing]:
 
     A completed write on the active timeline names them, or a symbolic link that has their name leads to nothing.
     """
-    there = state.sizes
+    there, complete = state.sizes, state.reading.told.complete
+    asked = [instant for instant in state.timeline.completed(*WRITES) if instant.file_name not in complete]
     lacking = [
         (instant, stat, file)
-        for instant in state.timeline.completed(*WRITES)
+        for instant in asked
         for stat in state.commit(instant).stats
         if (size := there.get(stat.path)) is None or size < stat.size
         if (file := parse_file(state, stat.path)) is not None
     ]
     # Most tables lack nothing, and nothing else is looked into there.
-    if not lacking and not state.broken_links:
-        return
-    newest = _newest_bases(state)
+    found = _missing(state, lacking) if lacking or state.broken_links else iter(())
+    first = next(found, None)
+    if first is None:
+        # What is not read now is not read later either.
+        complete.update(instant.file_name for instant in asked)
+    else:
+        yield first
+        yield from found
+
+
+def _missing(state: TableState, lacking: Sequence[tuple[Instant, WriteStat, LogFile | BaseFile]]) -> Iterator[Missing]:
+    there, newest = state.sizes, _newest_bases(state)
     broken = {link.path: link for link in state.broken_links}
     for link, file in _broken_files(state):
         if _is_read_now(state, file, newest):

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from hudi_assets.engine.model import BaseFile, LogFile
+from hudi_assets.engine.model import BaseFile, FileSlice, LogFile
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table.metadata.writer import MetadataTable
+from hudi_assets.engine.table.slices.parts import Part, instant_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import is_instant
 
@@ -40,7 +41,7 @@ class Orphans:
         """Log and base files whose instant is not on the timeline, and not older than its start."""
         start = self.state.timeline.start or ""
         old = {i.timestamp for i in self.state.timeline.instants}
-        instants = {instant_of(file) for file in _table_files(self.state)}
+        instants = frozenset().union(*(part.instants for part in self.state.parts.values()))
         # Read the timeline again only where there are any.
         suspects = {i for i in instants - old if i >= start}
         orphaned = {i for i in suspects if i not in self._known}
@@ -61,12 +62,8 @@ class Orphans:
         A slice above another one begins with a base file. One that has none, and whose instant is not on the timeline,
         is the orphan that the start has passed: it hides the slice below.
         """
-        above = (slice_ for slices in self.state.view.groups.values() for slice_ in slices[1:])
-        return tuple(
-            slice_.log_files
-            for slice_ in above
-            if slice_.base_file is None and slice_.log_files and slice_.base_instant not in self._known
-        )
+        above = (one for part in self.state.parts.values() for one in part.tell(_baseless, partial(_baseless, part)))
+        return tuple(slice_.log_files for slice_ in above if slice_.base_instant not in self._known)
 
     @cached_property
     def passed(self) -> tuple[LogFile | BaseFile, ...]:
@@ -119,9 +116,10 @@ class Orphans:
         return False
 
 
-def instant_of(file: LogFile | BaseFile) -> str:
-    """The instant in a file's name."""
-    return file.base_instant if isinstance(file, LogFile) else file.instant
+def _baseless(part: Part) -> tuple[FileSlice, ...]:
+    """The slices above another one that have log files alone."""
+    above = (slice_ for slices in part.view.groups.values() for slice_ in slices[1:])
+    return tuple(slice_ for slice_ in above if slice_.base_file is None and slice_.log_files)
 
 
 def same_bytes(storage: Storage, one: FileInfo, other: FileInfo) -> bool:

@@ -65,9 +65,10 @@ class Strays:
     @cached_property
     def second_base_files(self) -> tuple[BaseFile, ...]:
         """Base files beside the one that counts of their slice. Reads no commit where there are none."""
-        groups = self.state.view_with_replaced.groups.items()
+        doubled = [part for part in self.state.parts.values() if part.has_doubles]
+        groups = self.state.view_with_replaced.groups.items() if doubled else ()
         shown = {(*key, s.base_instant): s.base_file for key, slices in groups for s in slices if s.base_file}
-        bases = (file for listed in self.state.data_files.values() for file in listed if isinstance(file, BaseFile))
+        bases = (file for part in doubled for file in part.files.values() if isinstance(file, BaseFile))
         return tuple(base for base in bases if shown.get((base.partition, base.file_id, base.instant), base) != base)
 
     def _is_stray(self, base: BaseFile) -> bool:

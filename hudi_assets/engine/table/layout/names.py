@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable
+from sys import intern
 from typing import Final
 
 from hudi_assets.engine.errors import CorruptTable, UnsupportedTable
@@ -67,8 +68,7 @@ class FileNames:
     def parse_files(self, files: Iterable[FileInfo], partition: str) -> list[LogFile | BaseFile]:
         """The log and base files among a partition's files, in their order; others, and broken links, are left out."""
         found: list[LogFile | BaseFile] = []
-        # Many files share a file id, an instant, a write token: one text is kept of each.
-        share = dict[str, str]().setdefault
+        # Many files share a file id, an instant, a write token: one text is kept of each, as in write stats.
         match_log, make = _LOG.fullmatch, tuple.__new__
         for file in files:
             path = file.path
@@ -83,7 +83,7 @@ class FileNames:
                 if file.broken:
                     continue
             file_id, instant, version, token = match.groups("")
-            shared = share(file_id, file_id), share(instant, instant), int(version), share(token, token)
+            shared = intern(file_id), intern(instant), int(version), intern(token)
             found.append(make(LogFile, (path, partition, *shared, file.size, link or path)))
         return found
 

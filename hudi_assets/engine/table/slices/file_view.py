@@ -7,9 +7,10 @@ pending compaction opens; groups replaced by a completed replacecommit leave the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from hudi_assets.engine.model import LOG_ORDER, BaseFile, FileSlice, LogFile, Plan
@@ -42,12 +43,21 @@ class FileView:
         newest = slices[-1]
         if plan is None or newest.base_instant != plan.instant:
             return newest
-        carried = {c.link for op in plan.operations for c in op.carried_over}
+        carried = self._carried[plan.instant]
         added = tuple(log for log in newest.log_files if log.path not in carried)
         if len(slices) == 1:
             return newest
         older = slices[-2]
         return replace(older, log_files=older.log_files + added)
+
+    @cached_property
+    def _carried(self) -> Mapping[str, frozenset[str]]:
+        """Pending compaction → the log files that carry older ones over."""
+        plans = {plan.instant: plan for plan in self.pending.values()}
+        return {
+            instant: frozenset(c.link for op in plan.operations for c in op.carried_over)
+            for instant, plan in plans.items()
+        }
 
     @cached_property
     def base_files(self) -> tuple[BaseFile, ...]:
@@ -62,6 +72,41 @@ class FileView:
         """The slice that new log files of a group go to: a pending compaction's, where there is one."""
         slices = self.groups.get(key)
         return slices[-1] if slices else None
+
+
+class FileViewOfParts(FileView):
+    """The same of views that have a partition each: what they know is not made again."""
+
+    def __init__(self, parts: Mapping[str, FileView], pending: Mapping[GroupKey, Plan]) -> None:
+        """`parts`: by partition."""
+        super().__init__(_Joined({partition: part.groups for partition, part in parts.items()}), pending)
+        object.__setattr__(self, "_parts", [parts[partition] for partition in sorted(parts)])
+
+    _parts: list[FileView]
+
+    @cached_property
+    def latest(self) -> tuple[FileSlice, ...]:
+        return tuple(chain.from_iterable(part.latest for part in self._parts))
+
+    @cached_property
+    def base_files(self) -> tuple[BaseFile, ...]:
+        return tuple(chain.from_iterable(part.base_files for part in self._parts))
+
+
+class _Joined(Mapping[GroupKey, tuple[FileSlice, ...]]):
+    """The file groups of all partitions."""
+
+    def __init__(self, parts: Mapping[str, Mapping[GroupKey, tuple[FileSlice, ...]]]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, key: GroupKey) -> tuple[FileSlice, ...]:
+        return self._parts[key[0]][key]
+
+    def __iter__(self) -> Iterator[GroupKey]:
+        return chain.from_iterable(self._parts.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts.values()))
 
 
 def build_view(
@@ -79,27 +124,50 @@ def build_view(
     `named` says whether a base file's commit names it. It is asked only where a slice has several: all
     but one are of task attempts that did not count.
     """
-    plans = tuple(plans)
-    # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
-    unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
-    pending = {(op.partition, op.file_id): plan for plan in plans for op in plan.operations}
-    committed = _Memo(timeline.is_committed)
-    completion = _Memo(completion_of or timeline.completions.get)
-    groups: dict[GroupKey, tuple[FileSlice, ...]] = {}
-    for partition, listed in files.items():
-        bases, logs = _by_group(listed, unfinished, committed, named)
+    cutter = Cutter(timeline, layout, tuple(plans), replaced, named, completion_of)
+    parts = {partition: cutter.view(partition, listed) for partition, listed in files.items()}
+    return FileViewOfParts(parts, cutter.pending)
+
+
+class Cutter:
+    """Cuts the slices of one partition after another (`build_view`)."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        layout: Layout,
+        plans: tuple[Plan, ...],
+        replaced: frozenset[GroupKey],
+        named: Callable[[BaseFile], bool],
+        completion_of: CompletionOf | None = None,
+    ) -> None:
+        # A residue log is nobody's before its compaction is completed: an execution may have died, or live.
+        self._unfinished = frozenset(path for plan in plans for path in residue_paths(plan, layout.log_file_name))
+        self.pending = {(op.partition, op.file_id): plan for plan in plans for op in plan.operations}
+        self._pending: dict[str, dict[GroupKey, Plan]] = {}
+        for key, plan in self.pending.items():
+            self._pending.setdefault(key[0], {})[key] = plan
+        self._layout, self._replaced, self._named = layout, replaced, named
+        self._committed = _Memo(timeline.is_committed)
+        self._completion = _Memo(completion_of or timeline.completions.get)
+
+    def view(self, partition: str, listed: Iterable[LogFile | BaseFile]) -> FileView:
+        """The slices of a partition with these files."""
+        pending = self._pending.get(partition, {})
+        groups: dict[GroupKey, tuple[FileSlice, ...]] = {}
+        bases, logs = _by_group(listed, self._unfinished, self._committed, self._named)
         for file_id in bases.keys() | logs.keys():
             key = (partition, file_id)
-            if key in replaced:
+            if key in self._replaced:
                 continue
             plan = pending.get(key)
             found = bases.get(file_id, {})
             starts = sorted({*found, plan.instant} if plan is not None else found)
-            cut = layout.cut(starts, logs.get(file_id, ()), completion.__getitem__)
-            slices = _slices(key, found, cut, committed, plan)
+            cut = self._layout.cut(starts, logs.get(file_id, ()), self._completion.__getitem__)
+            slices = _slices(key, found, cut, self._committed, plan)
             if slices:
                 groups[key] = slices
-    return FileView(groups, pending)
+        return FileView(groups, pending)
 
 
 _Value = TypeVar("_Value")

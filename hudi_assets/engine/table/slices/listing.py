@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from hudi_assets.engine.model import BaseFile, LogFile
-from hudi_assets.engine.storage import FileInfo, Storage, each
+from hudi_assets.engine.storage import FileInfo, Folder, Storage, each, list_again
 from hudi_assets.engine.table.layout.interface import Layout
 
 PARTITION_FILE: Final = ".hoodie_partition_metadata"
@@ -14,26 +15,40 @@ DataFiles = Mapping[str, list[LogFile | BaseFile]]
 """Partition → its log and base files, in the order of the listing."""
 
 
-def walk(storage: Storage) -> Iterator[tuple[str, list[FileInfo]]]:
-    """Each partition with its files. Folders beside each other are listed at a time, where the store is slow."""
-    found: dict[str, tuple[list[FileInfo], list[str]]] = {}
-    level = [""]
-    while level:
-        found.update(zip(level, each(storage, storage.list_folder, level), strict=True))
-        level = [folder for at in level for folder in found[at][1] if folder.rsplit("/", 1)[-1] != ".hoodie"]
-    yield from _partitions(found, "")
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All folders of a table but `.hoodie`, and which of them are partitions, in order."""
+
+    folders: Mapping[str, Folder]
+    partitions: tuple[str, ...]
+
+    @classmethod
+    def read(cls, storage: Storage, last: Tree | None = None, anew: Container[str] = ()) -> Tree:
+        """The folders now; of the last listing what is so still, but for those that are to be listed `anew`."""
+        before: Mapping[str, Folder] = last.folders if last is not None else {}
+
+        def ask(folder: str) -> Folder:
+            return list_again(storage, folder, None if folder in anew else before.get(folder))
+
+        found: dict[str, Folder] = {}
+        level = [""]
+        while level:
+            found.update(zip(level, each(storage, ask, level), strict=True))
+            level = [one for at in level for one in found[at].folders if one.rsplit("/", 1)[-1] != ".hoodie"]
+        known = frozenset(last.partitions if last is not None else ())
+        return cls(found, tuple(_partitions(found, "", lambda at: at in known and found[at] is before[at])))
 
 
-def _partitions(
-    found: Mapping[str, tuple[list[FileInfo], list[str]]], directory: str
-) -> Iterator[tuple[str, list[FileInfo]]]:
-    files, folders = found[directory]
+def _partitions(found: Mapping[str, Folder], directory: str, is_known: Callable[[str], bool]) -> Iterator[str]:
+    folder = found[directory]
     # hoodie.partition.metafile.use.base.format adds the base files' ending.
-    if any(file.path.endswith((PARTITION_FILE, f"{PARTITION_FILE}.parquet")) and _marks(file) for file in files):
-        yield directory, files
-    for folder in folders:
-        if folder in found:
-            yield from _partitions(found, folder)
+    if is_known(directory) or any(
+        file.path.endswith((PARTITION_FILE, f"{PARTITION_FILE}.parquet")) and _marks(file) for file in folder.files
+    ):
+        yield directory
+    for one in folder.folders:
+        if one in found:
+            yield from _partitions(found, one, is_known)
 
 
 def _marks(file: FileInfo) -> bool:
