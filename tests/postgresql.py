@@ -87,9 +87,18 @@ def at_url(asked: str | None) -> Iterator[str | None]:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd="/")
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr[-2000:]}")
+    # In a group of its own: initdb has children, which would go on writing below a folder that is to go.
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="/", start_new_session=True
+    ) as program:
+        try:
+            said = program.communicate(timeout=120)[1]
+        except BaseException:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()  # until the last of them is gone
+            raise
+    if program.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {said[-2000:]}")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ The calls here are in every release from 2.3 to 4. `get_table` is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -63,6 +63,14 @@ class Entry:
     def text(self) -> str | None:
         """Of a view."""
         return self.table.text(EXPANDED_TEXT)
+
+    def with_parameters(self, parameters: Mapping[str, str]) -> Entry:
+        """With these parameters alone; all other fields as they were."""
+        return self.replaced({PARAMETERS: texts(dict(parameters))})
+
+    def with_location(self, location: str) -> Entry:
+        """With its data in another folder."""
+        return self.replaced({STORAGE: structure(self.table.struct(STORAGE).fields | {_LOCATION: text(location)})})
 
     def replaced(self, fields: dict[int, Value]) -> Entry:
         """With these fields; all others as they were."""
@@ -208,7 +216,7 @@ def _address(uri: str) -> Address:
     if scheme != "thrift" or not host:
         raise InvalidInput(
             f"{uri!r} is no Hive metastore.",
-            hint="Give thrift://host:port. AWS Glue and metastores over HTTP are not spoken.",
+            hint="Give thrift://host:port, or glue://REGION for AWS Glue. Metastores over HTTP are not spoken.",
         )
     return Address(uri, host, port or _PORT)
 

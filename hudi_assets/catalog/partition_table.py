@@ -12,19 +12,17 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_assets.catalog import hive
-from hudi_assets.catalog.hive import Entry
+from hudi_assets.catalog.connections import AnyEntry, Connection, E, external_table
 from hudi_assets.catalog.partition_folders import Folders, file_in
 from hudi_assets.catalog.publication import PATH, PUBLICATION, replaced
 from hudi_assets.catalog.same_table import is_same_location
 from hudi_assets.catalog.spark_types import hive_columns
-from hudi_assets.catalog.thrift_values import Struct, structure, text, texts
-from hudi_assets.catalog.views import PARQUET, new_entry_fields, storage_of
+from hudi_assets.catalog.views import PARQUET
 from hudi_assets.engine import PARTITION_TABLES, InvalidInput, PartitionFreshness, PublishedPartitions, Storage
 
 FOLDER: Final = "hudi_assets.folder"
@@ -197,19 +195,14 @@ def _published(storage: Storage, told: Mapping[str, str]) -> dict[str, int | Non
         return {}
 
 
-def new_table(database: str, name: str, owner: str, location: str, properties: Mapping[str, str]) -> Entry:
+def new_table(
+    catalog: Connection[Any], database: str, name: str, owner: str, location: str, properties: Mapping[str, str]
+) -> AnyEntry:
     """An external table over a folder. `location`: its URI; `properties`: the publication's, and the folder."""
-    fields = {
-        **new_entry_fields(database, name, owner),
-        hive.STORAGE: storage_of(hive_columns(SCHEMA), location, {}, PARQUET),
-        hive.PARAMETERS: texts({"EXTERNAL": "TRUE", **properties}),
-        hive.KIND: text("EXTERNAL_TABLE"),
-    }
-    return Entry(Struct(fields))
+    parameters = {"EXTERNAL": "TRUE", **properties}
+    return external_table(catalog, database, name, owner, hive_columns(SCHEMA), location, PARQUET, parameters)
 
 
-def moved(entry: Entry, location: str, properties: Mapping[str, str]) -> Entry:
+def moved(entry: E, location: str, properties: Mapping[str, str]) -> E:
     """The table over another folder; what somebody else set of it stays."""
-    storage = entry.table.struct(hive.STORAGE).fields | {2: text(location)}
-    parameters = replaced(entry.parameters, properties)
-    return entry.replaced({hive.STORAGE: structure(storage), hive.PARAMETERS: texts(parameters)})
+    return entry.with_location(location).with_parameters(replaced(entry.parameters, properties))

@@ -1,9 +1,9 @@
 """Where a table is published: which metastore is meant, and what the table itself remembers of it.
 
 A metastore is named by its address, `thrift://host:port`, or `home:/directory`, the one that runs in a home directory
-and has another port each time. A table keeps a note of each place below its `.hoodie`, so that whoever cleans it knows
-which views name its files. The note says by which settings the publisher read the table, and which machine's place it
-is: elsewhere the same words lead to another metastore.
+and has another port each time; AWS Glue by `glue://REGION`. A table keeps a note of each place below its `.hoodie`, so
+that whoever cleans it knows which views name its files. The note says by which settings the publisher read the table,
+and which machine's place it is: elsewhere the same words lead to another metastore.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hudi_assets.catalog import hive
-from hudi_assets.catalog.hive import Entry
+from hudi_assets.catalog import connections
+from hudi_assets.catalog.connections import AnyEntry
 from hudi_assets.catalog.metastore import Metastore, MetastoreError
 from hudi_assets.catalog.publication import PARTITIONS, PATH, PUBLICATION, VIEW_DIGEST
-from hudi_assets.catalog.publishing import Form, Names, publish
+from hudi_assets.catalog.publishing import Form, Names, check_fits, publish
 from hudi_assets.engine import (
     NOTED_DIGESTS,
     PUBLISHED_NOTES,
@@ -109,7 +109,7 @@ class Place:
 
     def found(self) -> Found | None:
         """What stands there; None where there is no such entry, or none of ours. Asks the metastore."""
-        with hive.connect(self.address(), timeout_ms=_QUICK_MS) as metastore:
+        with connections.connect(self.address(), timeout_ms=_QUICK_MS) as metastore:
             ro = metastore.entry(self.names.database, self.names.ro)
             if not _is_ours(ro):
                 return None
@@ -118,7 +118,7 @@ class Place:
             partitions = metastore.entry(self.names.database, self.names.partitions) if told else None
         return self._found(ro, rt, partitions)
 
-    def _found(self, ro: Entry | None, rt: Entry | None, partitions: Entry | None) -> Found | None:
+    def _found(self, ro: AnyEntry | None, rt: AnyEntry | None, partitions: AnyEntry | None) -> Found | None:
         if ro is None or not _is_ours(ro):
             return None
         beside = [rt]
@@ -136,6 +136,7 @@ class Place:
 
         And once more afterwards: a clean beside a first publication saw no view yet, and forgot the note.
         """
+        check_fits(self.metastore, self.names)
         address = self.address()
         _note(table, self, address)
         file = self.note_file
@@ -202,13 +203,13 @@ def found_together(places: Collection[Place]) -> dict[Place, Found | None]:
         by_database.setdefault((place.metastore, place.names.database), []).append(place)
     for (_, database), group in by_database.items():
         names = [name for place in group for name in place.names.entries]
-        with hive.connect(group[0].address(), timeout_ms=_QUICK_MS) as metastore:
+        with connections.connect(group[0].address(), timeout_ms=_QUICK_MS) as metastore:
             entries = metastore.entries(database, names)
         found |= {place: place._found(*(entries[name] for name in place.names.entries)) for place in group}
     return found
 
 
-def _is_ours(ro: Entry | None) -> bool:
+def _is_ours(ro: AnyEntry | None) -> bool:
     return ro is not None and PATH in ro.parameters
 
 
@@ -275,7 +276,7 @@ def _note(table: HudiTable, place: Place, address: str | None) -> None:
                 return
             said[NOTED_DIGESTS] = before.get(NOTED_DIGESTS)
     elif address is not None:
-        with hive.connect(address, timeout_ms=_QUICK_MS) as metastore:
+        with connections.connect(address, timeout_ms=_QUICK_MS) as metastore:
             metastore.entry(place.names.database, place.names.ro)
     with suppress(HudiAssetsError, OSError):
         storage.replace(file, json.dumps({**said, "host": socket.gethostname()}, sort_keys=True).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from hudi_assets.engine import Freshness, Publication, PublishedPartitions, iso
@@ -23,6 +23,8 @@ _FRESHNESS_MS = "hudi_assets.freshness_ms"
 _INSTANT = "hudi_assets.instant"
 REASON = "hudi_assets.reason"
 _NAMED = 3  # a catalog takes no property of any length
+_COMPUTED_AT = "hudi_assets.computed_at"
+_EACH_TIME = (PUBLICATION, _COMPUTED_AT, f"{_COMPUTED_AT}_ms")
 _SAYS = (_FRESHNESS_MS, "hudi_assets.threshold_ms", _INSTANT, REASON)
 
 
@@ -73,6 +75,27 @@ def promise_properties(freshness: Freshness, path: str, instant_ms: int | None) 
 def replaced(old: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
     """Parameters with ours in the place of those that we set before; nothing else changes."""
     return {key: value for key, value in old.items() if not key.startswith(PREFIX)} | dict(properties)
+
+
+def said_already(
+    told: Iterable[Mapping[str, str]], beside: Mapping[str, str] | None, properties: Mapping[str, str]
+) -> dict[str, str] | None:
+    """The properties that are published, where they say what `properties` do; None where something differs.
+
+    `told`: the parameters of each entry. `beside`: of the table with the freshness of the partitions; None: there is
+    none. All have to be of one publication. When somebody looked makes no difference.
+    """
+    ours = [{key: value for key, value in one.items() if key.startswith(PREFIX)} for one in told]
+    first = ours[0]
+    publication = first.get(PUBLICATION)
+    if publication is None or any(one != first for one in ours) or _lasting(first) != _lasting(properties):
+        return None
+    together = beside is None if PARTITIONS not in first else (beside or {}).get(PUBLICATION) == publication
+    return first if together else None
+
+
+def _lasting(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if key not in _EACH_TIME}
 
 
 def what_differs(published: Mapping[str, str], seen: Current, *, files: bool, step_ms: int = 0) -> str | None:

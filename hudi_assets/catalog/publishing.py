@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from hudi_assets.catalog import hive, partition_table, views
+from hudi_assets.catalog import connections, glue, hive, partition_table, views
+from hudi_assets.catalog.connections import AnyEntry, E
 from hudi_assets.catalog.hive import Connection, Entry
-from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced
+from hudi_assets.catalog.publication import PATH, PUBLICATION, properties_of, replaced, said_already
 from hudi_assets.catalog.queries import escaped, read_optimized_text
 from hudi_assets.catalog.same_table import is_same_location
-from hudi_assets.catalog.thrift_values import texts
 from hudi_assets.engine import NAMES_FILES, Conflict, HudiAssetsError, HudiTable, InvalidInput, Publication
 
 SOURCE = "_source"
@@ -65,18 +66,32 @@ def publish(
     metastore, where its URI is not always the same.
 
     Raises `InvalidInput` where a name is taken by something else, or synced tables are not there; `Conflict` where
-    others publish all the time; `EnvironmentProblem` where the metastore does not answer.
+    others publish all the time; `EnvironmentProblem` where the catalog does not answer.
     """
-    publish_once = _publish_views if names.form is Form.VIEWS else _publish_synced
+    check_fits(uri, names)
     told = on_read or (lambda _: None)
     for attempt in range(_ATTEMPTS):
         try:
-            with hive.connect(uri) as metastore:
-                return publish_once(metastore, table, names, told, place or uri)
+            if names.form is Form.VIEWS:
+                with hive.connect(uri) as metastore:
+                    return _publish_views(metastore, table, names, told, place or uri)
+            with connections.connect(uri) as catalog:
+                return _publish_synced(catalog, table, names, told, place or uri)
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def check_fits(uri: str, names: Names) -> None:
+    """Raises `InvalidInput` for own views in AWS Glue."""
+    if glue.is_glue(uri) and names.form is Form.VIEWS:
+        raise InvalidInput(
+            "Own views are not published in AWS Glue: their text is Spark's, and Athena and Trino do not read it.",
+            where=f"{names.database}.{names.ro}",
+            hint="Publish into the tables that Hudi's sync made there: --synced (tables: synced). Or through a Spark "
+            "session whose catalog is Glue (a `Catalog` without `uri`).",
+        )
 
 
 def _publish_views(
@@ -99,43 +114,51 @@ def _publish_views(
 
 
 def _publish_synced(
-    metastore: Connection, table: HudiTable, names: Names, on_read: Callable[[Publication], None], place: str
+    catalog: connections.Connection[E],
+    table: HudiTable,
+    names: Names,
+    on_read: Callable[[Publication], None],
+    place: str,
 ) -> dict[str, str]:
-    """Parameters alone: columns, partitions and location are Hive sync's.
+    """Parameters alone: columns, partitions and location are Hive sync's. Where they say it already, nothing.
 
     Reading the table takes a while, in which Hive sync may alter the entry. So the entry is read again right before
-    ours are put into it. Nothing guards what Hive sync does between that reading and the call.
+    ours are put into it. Nothing guards what Hive sync does between that reading and the call. In AWS Glue the version
+    does: the call is refused then, and all of this begins anew.
     """
-    before = {name: _synced_table(metastore, names, name, table.path) for name in (names.ro, names.rt)}
-    if all(entry is None for entry in before.values()):
+    found = ((name, _synced_table(catalog, names, name, table.path)) for name in (names.ro, names.rt))
+    before = {name: entry for name, entry in found if entry is not None}
+    if not before:
         raise no_synced_table(names)
-    partitions = _own_partitions(metastore, names, table, place)
+    partitions = _own_partitions(catalog, names, table, place)
     read = table.publication()
     on_read(read)
     properties = properties_of(read, names.partitions)
+    said = said_already([entry.parameters for entry in before.values()], partitions.parameters, properties)
+    if said is not None:
+        return said
     with partition_table.beside_views(partitions, table.storage, read.partitions, properties):
         for name, old in before.items():
-            if old is not None:
-                _put_synced(metastore, names, name, old, table.path, properties)
+            _put_synced(catalog, names, name, old, table.path, properties)
     return properties
 
 
 def _put_synced(
-    metastore: Connection, names: Names, name: str, old: Entry, path: str, properties: Mapping[str, str]
+    catalog: connections.Connection[E], names: Names, name: str, old: E, path: str, properties: Mapping[str, str]
 ) -> None:
-    entry = _synced_table(metastore, names, name, path)
+    entry = _synced_table(catalog, names, name, path)
     if entry is None:
         return
     if _expected(entry) != _expected(old):
         where = f"{names.database}.{name}"
         raise Conflict("Somebody else has published meanwhile.", where=where, hint="Publish again.")
-    altered = entry.replaced({hive.PARAMETERS: texts(replaced(entry.parameters, properties))})
-    metastore.alter(names.database, name, altered, expected=_expected(entry))
+    altered = entry.with_parameters(replaced(entry.parameters, properties))
+    catalog.alter(names.database, name, altered, expected=_expected(entry))
 
 
-def _synced_table(metastore: Connection, names: Names, name: str, path: str) -> Entry | None:
+def _synced_table(catalog: connections.Connection[E], names: Names, name: str, path: str) -> E | None:
     """The table of this name, if it is the one at `path`. Its location says so; it is Hive sync's."""
-    found = metastore.entry(names.database, name)
+    found = catalog.entry(names.database, name)
     if found is None:
         return None
     is_view = found.kind == hive.VIRTUAL_VIEW
@@ -166,7 +189,7 @@ def _own_view(metastore: Connection, names: Names, name: str, path: str) -> Entr
         raise InvalidInput(
             "A table has this name, not a view.",
             where=where,
-            hint=f"{hint}. Where Hudi's Hive sync made it, say so: --synced (catalog: synced).",
+            hint=f"{hint}. Where Hudi's Hive sync made it, say so: --synced (tables: synced).",
         )
     other = found.parameters.get(PATH)
     if other is None or not is_same_location(other, path):
@@ -187,7 +210,9 @@ def _own_source(metastore: Connection, names: Names, path: str) -> Entry | None:
     return found
 
 
-def _own_partitions(metastore: Connection, names: Names, table: HudiTable, place: str) -> _PartitionTable:
+def _own_partitions(
+    metastore: connections.Connection[Any], names: Names, table: HudiTable, place: str
+) -> _PartitionTable:
     """The table with the freshness of the partitions, if it is ours to replace.
 
     Asked for whether it is wanted or not: one that stands there must not go on promising.
@@ -203,8 +228,10 @@ def _own_partitions(metastore: Connection, names: Names, table: HudiTable, place
 class _PartitionTable:
     """As `partition_table.Standing`."""
 
-    def __init__(self, metastore: Connection, names: Names, entry: Entry | None, place: str) -> None:
-        self._metastore, self._database, self._name, self._entry = metastore, names.database, names.partitions, entry
+    def __init__(
+        self, metastore: connections.Connection[Any], names: Names, found: AnyEntry | None, place: str
+    ) -> None:
+        self._metastore, self._database, self._name, self._entry = metastore, names.database, names.partitions, found
         self.place = f"{place} {names.database}.{names.partitions}".lower()
 
     @property
@@ -213,7 +240,7 @@ class _PartitionTable:
 
     def put(self, location: str, properties: Mapping[str, str]) -> None:
         if self._entry is None:
-            made = partition_table.new_table(self._database, self._name, _user(), location, properties)
+            made = partition_table.new_table(self._metastore, self._database, self._name, _user(), location, properties)
             self._metastore.create(self._database, self._name, made)
         else:
             made = partition_table.moved(self._entry, location, properties)
@@ -238,8 +265,8 @@ def no_synced_table(names: Names) -> InvalidInput:
     return InvalidInput(
         "There is no such synced table.",
         where=f"{names.database}.{names.ro}",
-        hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable). "
-        "Name it by --ro and --rt (ro_view, rt_view).",
+        hint="Hudi's Hive sync makes it with its next write (hoodie.datasource.hive_sync.enable), in AWS Glue by its "
+        "AwsGlueCatalogSyncTool (hoodie.meta.sync.client.tool.class). Name it by --ro and --rt (ro_view, rt_view).",
     )
 
 
@@ -283,7 +310,7 @@ def _snapshot_query(names: Names, path: str) -> str:
     return f"SELECT * FROM `{names.database}`.`{names.rt}{SOURCE}` WITH (`table` '{escaped(path)}')"
 
 
-def _expected(entry: Entry) -> tuple[str, str] | None:
+def _expected(entry: AnyEntry) -> tuple[str, str] | None:
     value = entry.parameters.get(PUBLICATION)
     return None if value is None else (PUBLICATION, value)
 

@@ -125,6 +125,25 @@ def new_entry_fields(database: str, name: str, owner: str) -> dict[int, Value]:
     }
 
 
+def external_table(
+    database: str,
+    name: str,
+    owner: str,
+    columns: list[tuple[str, str, str | None]],
+    location: str,
+    formats: Formats,
+    parameters: Mapping[str, str],
+) -> Entry:
+    """A new table over a folder. `location`: its URI."""
+    fields = {
+        **new_entry_fields(database, name, owner),
+        hive.STORAGE: storage_of(columns, location, {}, formats),
+        hive.PARAMETERS: texts(dict(parameters)),
+        hive.KIND: text("EXTERNAL_TABLE"),
+    }
+    return Entry(Struct(fields))
+
+
 def with_schema(entry: Entry, schema: pa.Schema) -> Entry:
     """The table of our data source with other columns. Hive has none of them."""
     kept = {key: value for key, value in entry.parameters.items() if not key.startswith(_SCHEMA)}

@@ -34,7 +34,8 @@ MetastoreOption = Annotated[
         "--metastore",
         metavar="URI",
         envvar=METASTORE,
-        help="A Hive metastore, thrift://host:port. Default: the one in the home directory.",
+        help="A Hive metastore, thrift://host:port, or AWS Glue, glue://REGION[/CATALOG_ID]. "
+        "Default: the metastore in the home directory.",
     ),
 ]
 DatabaseOption = Annotated[str, typer.Option(metavar="NAME", envvar=DATABASE, help="The metastore's database.")]
@@ -45,7 +46,7 @@ RtOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="The snapshot view. Default: the table's name and _rt.")
 ]
 SyncedOption = Annotated[
-    bool, typer.Option("--synced", help="They are tables that Hudi's Hive sync made: set properties of theirs alone.")
+    bool, typer.Option("--synced", help="They are tables that Hudi's sync made: set properties of theirs alone.")
 ]
 PartitionsOption = Annotated[
     bool | None,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Catalog(ConfigurableResource):  # type: ignore[type-arg]
     """Where readers find a table by name.
 
-    `uri`: a Hive metastore, `thrift://host:port`; EnvVar is taken, and HUDI_ASSETS_METASTORE counts where it is left
-    out. `home`: the metastore in the home directory, where no other is named. Without both it is the catalog of the
-    Spark session, whatever that is.
-    `tables`: `views`, our own, or `synced`: the tables that Hudi's Hive sync made, of which only properties are set.
+    `uri`: a Hive metastore, `thrift://host:port`, or AWS Glue, `glue://REGION[/CATALOG_ID]`, with `tables: synced`.
+    EnvVar is taken, and HUDI_ASSETS_METASTORE counts where it is left out. `home`: the metastore in the home directory,
+    where no other is named. Without both it is the catalog of the Spark session, whatever that is.
+    `tables`: `views`, our own, or `synced`: the tables that Hudi's own sync made, of which only properties are set.
     """
 
     uri: str | None = None

@@ -74,7 +74,7 @@ def test_a_compaction_with_nothing_to_do_publishes_what_others_compacted(
     ("options", "code", "said"),
     [
         (("--ro", "a-b"), 2, "'a-b' cannot be a name in a Hive metastore"),
-        (("--metastore", "glue://eu-central-1"), 2, "'glue://eu-central-1' is no Hive metastore."),
+        (("--metastore", "http://somewhere"), 2, "'http://somewhere' is no Hive metastore."),
         (("--database", "nowhere"), 1, "The metastore did not do it"),
         (("--synced",), 2, "There is no such synced table."),
     ],

@@ -18,7 +18,7 @@ import pytest
 from dagster import DagsterInstance
 
 from hudi_assets.catalog.publishing import Names
-from hudi_assets.components.hudi_table import SensorModel
+from hudi_assets.components import SensorModel
 from hudi_assets.engine import Conflict, InvalidInput
 from hudi_assets.engine.timeline.instants import WRITES
 from hudi_assets.resources import Catalog
@@ -127,7 +127,7 @@ def world_of(seed: int, version: int, tmp_path: Path, served: Served, instance: 
     return Life(random.Random(seed), served.uri, platform, Sensor(platform), LocalSession(), names)
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.thorough), 9])
 def test_what_is_published_is_true_after_the_next_look(
     version: int, tmp_path: Path, served: Served, reader: Reader, session: LocalSession, instance: DagsterInstance
 ) -> None:

@@ -102,6 +102,7 @@ def test_of_two_publishers_the_older_reading_does_not_come_last(
             metastore.alter("default", "both_ro", entry, expected=(PUBLICATION, "somebody's"))
 
 
+@pytest.mark.thorough
 def test_more_files_and_columns_than_hive_and_spark_take_in_one_piece(
     tmp_path: Path, served: Served, reader: Reader, session: LocalSession
 ) -> None:

@@ -17,7 +17,7 @@ from dagster import DagsterInstance
 from hudi_assets.catalog.metastore import Metastore
 from hudi_assets.catalog.publishing import Form, Names
 from hudi_assets.cli import commands
-from hudi_assets.components.hudi_table import SensorModel
+from hudi_assets.components import SensorModel
 from hudi_assets.resources import Catalog
 from scripts.hudi_client import Hudi, bundle, interop_home, interop_python
 from tests.catalog.reader import Reader

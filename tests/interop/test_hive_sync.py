@@ -17,57 +17,20 @@ from hudi_assets.catalog.follow import follow
 from hudi_assets.catalog.hive import PARAMETERS, Entry
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Form, Names
-from hudi_assets.engine import (
-    DATA_LATENCY,
-    EVENT_TIME_FIELD,
-    EVENT_TIME_UNIT,
-    WRITERS,
-    Conflict,
-    HudiTable,
-    InvalidInput,
-)
+from hudi_assets.engine import Conflict, HudiTable, InvalidInput
 from scripts.hudi_client import Hudi, interop_python
 from tests.catalog.reader import Reader
 from tests.interop.hive_servers import metastore_on_postgresql
+from tests.interop.synced import HOUR, SCHEMA, SETTINGS, options_of
 from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(1200)]
-_SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("text", pa.string()), ("part", pa.string())])
-_HOUR = 3_600_000
 
 
 @pytest.fixture(scope="module")
 def metastore() -> Iterator[str]:
     with metastore_on_postgresql() as uri:
         yield uri
-
-
-def _options(uri: str) -> dict[str, str]:
-    sync = {
-        "enable": "true",
-        "mode": "hms",
-        "metastore.uris": uri,
-        "database": "default",
-        "table": "synced",
-        "partition_fields": "part",
-        "partition_extractor_class": "org.apache.hudi.hive.MultiPartKeysValueExtractor",
-    }
-    return {
-        "hoodie.table.name": "synced",
-        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.datasource.write.partitionpath.field": "part",
-        "hoodie.datasource.write.hive_style_partitioning": "true",
-        "hoodie.datasource.write.operation": "upsert",
-        "hoodie.index.type": "BUCKET",
-        "hoodie.bucket.index.num.buckets": "1",
-        "hoodie.compact.inline": "false",
-        "hoodie.clean.automatic": "false",
-        "hoodie.metadata.enable": "false",
-        "hoodie.table.timeline.timezone": "UTC",
-        **{f"hoodie.datasource.hive_sync.{key}": value for key, value in sync.items()},
-    }
 
 
 def _entry(uri: str, name: str) -> Entry:
@@ -94,21 +57,15 @@ def test_the_freshness_becomes_a_property_of_hudis_synced_tables(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "synced"
-    options = _options(metastore)
-    rows = [{"id": str(n), "ts": n * _HOUR, "text": "x", "part": "a"} for n in range(1, 4)]
-    hudi_1_2.write(path, pa.Table.from_pylist(rows, _SCHEMA), options, mode="overwrite")
-    hudi_1_2.write(path, pa.Table.from_pylist(rows, _SCHEMA), options)
+    options = options_of({"enable": "true", "mode": "hms", "metastore.uris": metastore, "database": "default"})
+    rows = [{"id": str(n), "ts": n * HOUR, "text": "x", "part": "a"} for n in range(1, 4)]
+    hudi_1_2.write(path, pa.Table.from_pylist(rows, SCHEMA), options, mode="overwrite")
+    hudi_1_2.write(path, pa.Table.from_pylist(rows, SCHEMA), options)
     before = {name: _others(_entry(metastore, name)) for name in ("synced_ro", "synced_rt")}
-    settings = {
-        EVENT_TIME_FIELD: "ts",
-        EVENT_TIME_UNIT: "ms",
-        WRITERS: "stopped",
-        DATA_LATENCY: "1h",
-    }
-    table = HudiTable.open(str(path), settings=settings)
+    table = HudiTable.open(str(path), settings=SETTINGS)
     table.compact(session)
     arguments = ["publish", str(path), "--metastore", metastore, "--synced", "--json"]
-    for key, value in settings.items():
+    for key, value in SETTINGS.items():
         arguments += ["--set", f"{key}={value}"]
     monkeypatch.setattr(sys, "argv", ["hudi-assets", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -120,26 +77,26 @@ def test_the_freshness_becomes_a_property_of_hudis_synced_tables(
         assert _others(found) == others
         assert published.items() <= found.parameters.items()
     # Hudi's next sync leaves them there, and our next look sets them anew.
-    hudi_1_2.write(path, pa.Table.from_pylist([{**rows[0], "text": "y"}], _SCHEMA), options)
+    hudi_1_2.write(path, pa.Table.from_pylist([{**rows[0], "text": "y"}], SCHEMA), options)
     after_sync = _entry(metastore, "synced_ro").parameters
     assert published.items() <= after_sync.items()
     place = Place(metastore, Names("default", "synced_ro", "synced_rt", Form.SYNCED))
     followed = follow(table.look(), table, place)
     assert followed.properties is not None
-    assert _entry(metastore, "synced_rt").parameters["hudi_assets.freshness_ms"] == str(_HOUR - 1)
+    assert _entry(metastore, "synced_rt").parameters["hudi_assets.freshness_ms"] == str(HOUR - 1)
     with Reader(metastore, tmp_path / "reader", str(interop_python())) as spark_3_5:
-        assert spark_3_5.properties("synced_ro")["hudi_assets.freshness_ms"] == str(_HOUR - 1)
+        assert spark_3_5.properties("synced_ro")["hudi_assets.freshness_ms"] == str(HOUR - 1)
     with pytest.raises(InvalidInput, match="A table has this name"):
         replace(place, names=replace(place.names, form=Form.VIEWS)).publish(table)
 
 
 def test_own_views_stand_in_it_too(tmp_path: Path, metastore: str, session: LocalSession) -> None:
     table = HudiTable.create(
-        str(tmp_path / "own"), _SCHEMA, record_key=["id"], ordering_field="ts", partition_fields=["part"], buckets=1
+        str(tmp_path / "own"), SCHEMA, record_key=["id"], ordering_field="ts", partition_fields=["part"], buckets=1
     )
     # More files than Hive's own schema for Derby takes: PostgreSQL's has no such limit.
     rows = [{"id": str(n), "ts": n, "text": "x", "part": f"{n:0100d}"} for n in range(400)]
-    table.upsert(session, session.rows(rows, _SCHEMA))
+    table.upsert(session, session.rows(rows, SCHEMA))
     table.compact(session, threshold=1000)
     place = Place(metastore, Names("default", "own_ro", "own_rt"))
     place.publish(table)
