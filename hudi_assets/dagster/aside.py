@@ -1,9 +1,10 @@
 """Looks that take longer than a tick may: they go on in a thread of the code server.
 
 Dagster's daemon waits 60 seconds for a tick (`DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`). Of one that takes longer it takes
-neither events nor cursor. So the code server remembers what such a tick was busy with. A look that does not fit into a
-tick is made beside the ticks, one or two at a time. It reports itself what it saw. The run that it asks for, and what
-it leaves to the next look, are taken by the first tick after its end.
+neither events nor cursor. So the code server remembers what such a tick was busy with, and lets that look go on: its
+thread runs to the end. The next looks at such a table are made beside the ticks, one or two at a time. A look that no
+tick may come for reports itself what it saw. The run that it asks for, and what it leaves to the next look, are taken
+by the first tick after its end.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ class Aside:
     def is_hung(self) -> bool:
         return self.ended is None and self.seconds >= self.hung_after
 
+    @property
+    def is_kept(self) -> bool:
+        """Of a tick's own look: whether it is at work still, or ended too late for its tick."""
+        return self.ended is None or self.found is not None or self.problem is not None
+
     def is_stale(self, interval: float) -> bool:
         """Whether it ended so long ago that a tick should have taken it, where one is made after so many seconds."""
         return self.ended is not None and time.monotonic() - self.ended > max(STALE_SECONDS, 2 * interval)
@@ -98,12 +104,19 @@ class TickSeen:
     ended: float | None = None
     # The tables that it looked at, the last one last.
     looked: list[str] = field(default_factory=list)
+    # The last of these looks.
+    look: Aside | None = None
     # What it took of looks beside the ticks.
     taken: dict[str, Aside] = field(default_factory=dict)
     # It waits for Dagster's or a catalog's answer about many tables, or waited until it was too late.
     asking: bool = False
     # The one before was lost like that: this one does not ask.
     asks_not: bool = False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the daemon waits for it no more, by now."""
+        return self.takes and time.monotonic() - self.began > sensor_deadline()
 
     def was_lost(self, cursor: str | None) -> bool:
         """Whether the daemon gave it up: the same cursor comes again, and no answer came in time."""
@@ -143,8 +156,8 @@ class Memory:
         self.aside = lost.taken | self.aside
         tick.asks_not = lost.asking
         at = lost.looked[-1] if lost.looked else None
-        if at is not None and lost.ended is None and not lost.asking:
-            self.took[at] = inf  # it is not through with it yet
+        if at is not None and lost.look is not None and lost.look.is_kept:
+            self.aside.setdefault(at, lost.look)  # at work still, or it was until too late
         if at in names:
             through = lost.asking or len(lost.looked) == 1
             tick.first = names[(names.index(at) + 1) % len(names)] if through else at
@@ -157,6 +170,33 @@ class Memory:
     def is_slow(self, name: str) -> bool:
         """Whether a look at this table does not fit into a tick."""
         return name in self.aside or name in self.waiting or self.took.get(name, 0) > sensor_deadline() - SPARE_SECONDS
+
+    def look_within(
+        self,
+        tick: TickSeen,
+        name: str,
+        look: Callable[[], SensorResult],
+        report: Callable[[SensorResult, datetime], SensorResult],
+    ) -> SensorResult:
+        """A look in the tick's own thread.
+
+        Where the daemon has given the tick up before the look's end, the next tick finds the look here. `report`: what
+        it saw then, and when it began; what is left is for that tick to take.
+        """
+        tick.looked.append(name)
+        tick.look = made = Aside(time.monotonic())
+        try:
+            found = look()
+            if tick.is_late:
+                made.found = found = report(found, made.since)
+            return found
+        except BaseException as problem:
+            if tick.is_late:
+                made.problem = problem.with_traceback(None)  # its frames hold the look
+            raise
+        finally:
+            made.ended = time.monotonic()
+            self.took[name] = made.seconds
 
     def ended(self) -> list[str]:
         """Tables whose look beside the ticks has come to its end."""

@@ -261,14 +261,39 @@ def _freshness_within_slo(table: TableAssets, slo: int) -> AssetChecksDefinition
 
 
 def slo_result(
-    promise: Freshness, now: int, slo: int, says: Mapping[str, str] | None = None, refusal: str | None = None
+    promise: Freshness,
+    now: int,
+    slo: int,
+    says: Mapping[str, str] | None = None,
+    *,
+    refusal: str | None = None,
+    held: str | None = None,
+    why: str = "",
 ) -> AssetCheckResult:
-    """`freshness_within_slo`. `says`: more for the reader. `refusal`: why the table can not be compacted at all."""
+    """`freshness_within_slo`. `says`: more for the reader.
+
+    `refusal`: why the table can not be compacted at all, which is a finding. `held`: why what is due is not planned:
+    told at once, and no finding before the SLO is broken. `why`: what the sensor does, told where it is broken.
+    """
     metadata: dict[str, Any] = {"freshness": iso(promise.freshness) or "none", "table_clock": iso(now)}
     if promise.freshness is not None:
         metadata["lag_seconds"] = (now - promise.freshness) / 1000
-    found = find_beyond_slo(promise, now, slo) + ([] if refusal is None else [f"it cannot be compacted: {refusal}"])
-    return _result(found, metadata | {"slo": duration(slo)} | dict(says or {}))
+    found = find_beyond_slo(promise, now, slo)
+    words = [] if held is None else [f"no compaction is planned: {held}"]
+    if found and why and not words:
+        words.append(why)
+    found += [] if refusal is None else [f"it cannot be compacted: {refusal}"]
+    made = _result(found, metadata | {"slo": duration(slo)} | dict(says or {}))
+    return made._replace(description="; ".join(found + words) or None)
+
+
+def unseen_result(freshness: int, seen_ms: int, now: int, slo: int, problem: Exception) -> AssetCheckResult:
+    """`freshness_within_slo` where no look was possible since, and the freshness of then is too old by now."""
+    words = f"{duration(now - freshness)} behind the clock, allowed are {duration(slo)}"
+    return _result(
+        [f"{words}, by the last look of {iso(seen_ms)}; none was possible since: {problem}"],
+        {"freshness": iso(freshness), "table_clock": iso(now), "lag_seconds": (now - freshness) / 1000},
+    )
 
 
 def unreadable_result(problem: Exception) -> AssetCheckResult:

@@ -25,6 +25,7 @@ from dagster import (
     RunsFilter,
 )
 
+from hudi_assets.catalog.hive import Refused
 from hudi_assets.catalog.places import Found, Place, found_together
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.checks import look_checks
@@ -91,7 +92,10 @@ class Known:
         self._no_catalog = why
 
     def ask_catalogs(self, places: Iterable[Place]) -> None:
-        """Ask for these places at once. A metastore that does not answer is not waited for at each table."""
+        """Ask for these places at once. A metastore that does not answer is not waited for at each table.
+
+        One that answers and refuses may do so of one table alone, as AWS Glue does: then each is asked for by itself.
+        """
         began = time.monotonic()
         by_metastore: dict[str, list[Place]] = {}
         for place in places:
@@ -100,6 +104,8 @@ class Known:
         for metastore, group in by_metastore.items():
             try:
                 self._found |= found_together(group)
+            except Refused:
+                continue
             except HudiAssetsError as problem:
                 self._silent[metastore] = copy(problem)
             except Exception as problem:

@@ -199,12 +199,25 @@ def results(
     seen: TickLook,
     says: Mapping[str, str],
     refused: HudiAssetsError | None = None,
+    *,
+    held: str | None = None,
+    why: str = "",
 ) -> dict[str, AssetCheckResult]:
-    """Check → its result, by this look. `refused`: why the table cannot be compacted until its owner does something."""
+    """Check → its result, by this look. `refused`: why the table cannot be compacted until its owner does something.
+
+    `held`, `why`: as for `slo_result`.
+    """
     found = {NO_PRE_THRESHOLD_LOGS: pre_threshold_result(hudi, seen.stats)}
     if table.freshness_slo_ms is not None:
-        why = None if refused is None else str(refused)
-        found[FRESHNESS_WITHIN_SLO] = slo_result(seen.stats.freshness, seen.now_ms, table.freshness_slo_ms, says, why)
+        found[FRESHNESS_WITHIN_SLO] = slo_result(
+            seen.stats.freshness,
+            seen.now_ms,
+            table.freshness_slo_ms,
+            says,
+            refusal=None if refused is None else str(refused),
+            held=held,
+            why=why,
+        )
     return found
 
 
@@ -236,7 +249,7 @@ def evaluations(
         if name == NO_LATE_RECORDS and result.passed and (last is None or last.passed):
             continue  # runs say so
         severity = _severity(name, result, last)
-        if last is None or made_ms is None or (last.passed, last.severity) != (result.passed, severity):
+        if last is None or made_ms is None or _shows(last) != _shows(result, severity):
             due = True
         else:
             every_ms = max(HOUR_MS, table.report_every_ms) if result.passed else table.report_every_ms
@@ -244,6 +257,13 @@ def evaluations(
         if due:
             events.append(_evaluation(key, result, severity))
     return events
+
+
+def _shows(
+    check: AssetCheckEvaluation | AssetCheckResult, severity: AssetCheckSeverity | None = None
+) -> tuple[object, ...]:
+    """What is reported at once when it changes. One that passes may say that it will fail."""
+    return check.passed, severity or check.severity, check.passed and bool(check.description)
 
 
 def _severity(name: str, result: AssetCheckResult, last: AssetCheckEvaluation | None) -> AssetCheckSeverity:

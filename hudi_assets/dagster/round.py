@@ -38,7 +38,7 @@ from hudi_assets.dagster.aside import SPARE_SECONDS, Memory, TickSeen, begun, is
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets
 from hudi_assets.dagster.known import Known, OneTable
 from hudi_assets.dagster.looks import report_failure, wall_ms
-from hudi_assets.dagster.sensors import evaluate_table, look_and_report, still_due
+from hudi_assets.dagster.sensors import evaluate_table, look_and_report, reported, still_due
 from hudi_assets.resources import TableResource
 
 if TYPE_CHECKING:
@@ -175,13 +175,10 @@ def look_around(
             next_ = name  # it is lost
             break
         tick.asking = False
-        tick.looked.append(name)
-        started = time.monotonic()
-        found.note_wait(name, memory.waited(name, started))
+        found.note_wait(name, memory.waited(name, time.monotonic()))
         log = NamedLog(context.log, {"table": name})
-        look = OneTable(known, _resources(context, one), cursors.get(name), log)
-        found.take(one.table, lambda look=look, one=one: evaluate_table(look, one.table))  # type: ignore[misc]
-        memory.took[name] = time.monotonic() - started
+        look = partial(evaluate_table, OneTable(known, _resources(context, one), cursors.get(name), log), one.table)
+        found.take(one.table, partial(memory.look_within, tick, name, look, partial(reported, known, one.table)))
     words = _words(len(tick.looked) + found.beside, len(watched), found, next_, limits.look_every)
     tick.ended = time.monotonic()
     context.log.info(words)

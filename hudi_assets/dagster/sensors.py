@@ -4,11 +4,13 @@ It reads the timeline and event times, never starts Spark. An unexpected error o
 """
 
 import time
+from datetime import datetime
 from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
+    AssetCheckEvaluation,
     AssetSelection,
     DefaultSensorStatus,
     RunRequest,
@@ -25,7 +27,7 @@ from dagster import (
 from hudi_assets.dagster.aside import Aside, Memory, begun, is_daemons, memory_of
 from hudi_assets.dagster.assets import MAINTENANCE, TableAssets, ours
 from hudi_assets.dagster.attempts import COMPACT, STATE_TAG, attempts_of, pause
-from hudi_assets.dagster.checks import NO_LATE_RECORDS, published_freshness
+from hudi_assets.dagster.checks import FRESHNESS_WITHIN_SLO, NO_LATE_RECORDS, published_freshness
 from hudi_assets.dagster.decisions import (
     Compact,
     Decision,
@@ -54,6 +56,7 @@ from hudi_assets.dagster.looks import (
 )
 from hudi_assets.dagster.presence import absence
 from hudi_assets.dagster.told import promised_before
+from hudi_assets.dagster.unseen import beyond_slo_unseen, note_seen
 from hudi_assets.engine import Conflict, InvalidInput, Look, iso
 
 if TYPE_CHECKING:
@@ -94,13 +97,14 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
     """A tick of a sensor of one table. A look that does not fit into it goes on beside the ticks."""
     tick = memory.begin(context.cursor, [table.name], takes=is_daemons(context))
     if not memory.is_slow(table.name):
-        tick.looked.append(table.name)
+        known = Known(context.instance)
+        look = OneTable(known, context.resources, context.cursor, context.log)
         try:
-            look = OneTable(Known(context.instance), context.resources, context.cursor, context.log)
-            return evaluate_table(look, table)
+            return memory.look_within(
+                tick, table.name, partial(evaluate_table, look, table), partial(reported, known, table)
+            )
         finally:
             tick.ended = time.monotonic()
-            memory.took[table.name] = tick.ended - tick.began
     resources, cursor, log = context.resources, context.cursor, getLogger(__name__)
     aside = memory.look_aside(
         tick,
@@ -123,8 +127,20 @@ def look_alone(context: SensorEvaluationContext, table: TableAssets, memory: Mem
 
 def look_and_report(context: OneTable, table: TableAssets) -> SensorResult:
     """A look beside the ticks. No tick may come for long, so it reports by itself what it saw."""
-    found = evaluate_table(context, table)
-    report_now(context.known, found.asset_events)
+    return _without_events(context.known, evaluate_table(context, table))
+
+
+def reported(known: Known, table: TableAssets, found: SensorResult, since: datetime) -> SensorResult:
+    """What a look saw whose tick was given up meanwhile, reported as by a look beside the ticks."""
+    known = Known(known.instance, since)
+    if known.was_overtaken(table):
+        events = [one for one in found.asset_events or [] if not isinstance(one, AssetCheckEvaluation)]
+        found = SensorResult(found.run_requests, found.skip_reason, found.cursor, asset_events=events)
+    return _without_events(known, found)
+
+
+def _without_events(known: Known, found: SensorResult) -> SensorResult:
+    report_now(known, found.asset_events)
     return SensorResult(run_requests=found.run_requests, skip_reason=found.skip_reason, cursor=found.cursor)
 
 
@@ -151,12 +167,22 @@ def evaluate_table(context: OneTable, table: TableAssets) -> SensorResult:
         return _tick(context, table)
     except Conflict as conflict:
         # Another process is just changing what was read.
-        return SensorResult(skip_reason=str(conflict))
+        return SensorResult(skip_reason=str(conflict), asset_events=_unseen(context, table, conflict))
     except _AlreadyReportedError as told:
         raise told.__cause__ or told from None
     except Exception as problem:
         report_failure(context.known, table, problem, wall_ms())
         raise
+
+
+def _unseen(context: OneTable, table: TableAssets, conflict: Conflict) -> list[AssetCheckEvaluation]:
+    """The check that fails where no look was possible for too long. A clock of commits stands still meanwhile."""
+    if table.freshness_slo_ms is None or not table.system_clock:
+        return []
+    now = wall_ms()
+    result = beyond_slo_unseen(table.resource(context).location, conflict, table.freshness_slo_ms, now)
+    found = {} if result is None else {FRESHNESS_WITHIN_SLO: result}
+    return evaluations(context.known, table, found, now, run_at_work=False)
 
 
 class _AlreadyReportedError(Exception):
@@ -172,6 +198,7 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
     report_untold(known, table)
     hudi = table.open(context)
     seen = see(hudi, table, known)
+    note_seen(table.resource(context).location, seen.freshness.freshness, now)
     running = known.unfinished_run(table)
     problem, request, why = seen.problem, None, ""
     says: dict[str, str] = {}
@@ -191,7 +218,8 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
     refused = problem if running is None and not isinstance(problem, Conflict) else None
     # The checks say what the table is like, whatever became of the policy.
     broken = refused or (seen.failure if running is None and request is None else None)
-    found = results(table, hudi, seen, says, refused)
+    held = _held(seen) if running is None else None
+    found = results(table, hudi, seen, says, refused, held=held, why=f"asks for a run: {why}" if request else why)
     late = late_by_look(context, table, hudi, seen, now)
     found |= {NO_LATE_RECORDS: late} if late else {}
     checks = evaluations(known, table, found, now, run_at_work=running is not None)
@@ -207,6 +235,13 @@ def _tick(context: OneTable, table: TableAssets) -> SensorResult:
         asset_events=[*observed, *checks],
         cursor=reported.cursor(),
     )
+
+
+def _held(seen: TickLook) -> str | None:
+    """Why nothing is planned that is due, where that is no reason to fail the tick."""
+    if isinstance(seen.problem, Conflict):
+        return str(seen.problem)
+    return None if seen.look is None else seen.look.refused
 
 
 def _follow(context: OneTable, table: TableAssets, hudi: "HudiTable", seen: TickLook, says: dict[str, str]) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "alerts.md"
+from tests.pages import ROOT, blocks
+
+_PAGE = ROOT / "docs/how-to/alerts.md"
 
 
 def documented() -> dict[str, Any]:
     """What the page's blocks of Python define."""
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", _PAGE.read_text("utf-8"), re.DOTALL):
-        exec(block, names)
+    for block in blocks(_PAGE, "python"):
+        exec(block.text, names)
     return names

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from dagster import DagsterInstance
+from dagster._core.errors import DagsterUserCodeUnreachableError
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._grpc.server import GrpcServerProcess
@@ -49,6 +50,7 @@ def ask(quick: Platform) -> Iterator[Ask]:
         yield lambda name: location.get_sensor_execution_data(instance, repository.handle, name, *first)
 
 
+@pytest.mark.thorough
 def test_ticks_leave_the_servers_garbage_where_its_collector_finds_it(ask: Ask) -> None:
     """What dies young must not reach the oldest generation: the collector hardly ever looks there, and memory grows."""
 
@@ -70,3 +72,25 @@ def test_ticks_leave_the_servers_garbage_where_its_collector_finds_it(ask: Ask) 
             heap()
     # A tick makes some 4,700 objects that die with it.
     assert heap()["oldest"] - before["oldest"] < 1_000 * TICKS + 15_000
+
+
+@pytest.fixture
+def looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the code server notes its looks, which last until `looks.end` is there. Dagster gives a tick up early."""
+    monkeypatch.setenv("LOOKS", str(tmp_path / "looks"))
+    monkeypatch.setenv("DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS", "11")
+    return tmp_path / "looks"
+
+
+def test_the_first_look_goes_on_where_dagster_gives_its_tick_up(looks: Path, ask: Ask) -> None:
+    """The server's thread runs to its end, with an instance that it may report to; and the look is made once."""
+    with pytest.raises(DagsterUserCodeUnreachableError):
+        ask("events_event_time_trigger")
+    assert "The look has been at work for " in str(ask("events_event_time_trigger").skip_message)
+    looks.with_suffix(".end").touch()
+    while not (found := ask("events_event_time_trigger")).run_requests:
+        assert "The look has been at work for " in str(found.skip_message)
+    (request,) = found.run_requests
+    assert request.run_key.startswith("events:compact:")
+    assert not found.asset_events  # they are told already
+    assert looks.read_text() == "look\n"

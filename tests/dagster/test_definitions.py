@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dagster import AssetKey, Definitions
 from hudi_assets.components import HudiTableComponent, SourceModel
 from hudi_assets.definitions import defs
 from hudi_assets.demo.driver import prepare_instance
+from hudi_assets.home import project_root
 
 _SMALL = SourceModel(type="tests.dagster.small_source.SmallSource")
 
@@ -43,6 +45,15 @@ def test_only_checks_of_the_read_optimized_view_block() -> None:
     assert blocking == {"no_pre_threshold_logs", "files_match_timeline"}
 
 
+def test_the_page_for_users_has_each_check_where_it_is() -> None:
+    page = (project_root() / "docs/how-to/dagster.md").read_text()
+    graph = defs.resolve_asset_graph()
+    rows = re.findall(r"^\| `(\w+)` \((.*?)\) \| `(\w+)` \|", page, re.MULTILINE)
+    assert {(name, asset, "blocking" in how) for name, how, asset in rows} == {
+        (key.name, key.asset_key.path[-1], bool(graph.get_check_spec(key).blocking)) for key in graph.asset_check_keys
+    }
+
+
 def test_the_assets_form_one_line() -> None:
     graph = defs.resolve_asset_graph()
     line = ["mor_table", "compaction_plan", "ro_snapshot", "freshness"]
@@ -67,6 +78,13 @@ def test_the_assets_form_one_line() -> None:
         ({"external": True, "settings": {"hudi_assets.no.such": "1"}}, "no setting hudi_assets.no.such"),
         ({"external": True, "settings": {"hudi_assets.carry.over": "foo"}}, "hudi_assets.carry.over"),
         ({"external": True, "settings": {"carry.over": "copy"}}, "carry.over"),
+        (
+            {
+                "external": True,
+                "settings": {"hudi_assets.exact.split": True, "hudi_assets.compaction.whole.slices": True},
+            },
+            "contradict each other",
+        ),
     ],
 )
 def test_a_wrong_block_is_refused(attributes: dict[str, Any], words: str) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from hudi_assets.catalog.follow import Followed
+from hudi_assets.catalog.hive import Refused
 from hudi_assets.catalog.places import Place
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.dagster import known as knowing
@@ -191,6 +192,22 @@ def test_a_metastore_that_does_not_answer_is_waited_for_once(
         with pytest.raises(EnvironmentProblem, match="does not answer"):
             known.found(place)
     assert memory.questions == 0
+
+
+def test_a_table_that_a_catalog_refuses_holds_no_other_up(
+    instance: DagsterInstance, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS Glue may deny one table of many. What nobody is let in for, it says of all (`glue._NotTaken`)."""
+
+    def denied(places: Any) -> None:
+        raise Refused("AWS denies glue:GetTable.")
+
+    monkeypatch.setattr(knowing, "found_together", denied)
+    known = Known(instance)
+    places = [Place("thrift://one:9083", Names("default", f"t{number}_ro", f"t{number}_rt")) for number in range(2)]
+    known.ask_catalogs(places)
+    assert [known.found(place) for place in places] == [None, None]
+    assert memory.questions == 2
 
 
 def test_where_the_tick_before_waited_too_long_no_catalog_is_asked(instance: DagsterInstance, memory: Memory) -> None:

@@ -27,12 +27,29 @@ def test_an_slo_that_can_never_be_kept_is_refused(quick: Platform) -> None:
     quick.component()
 
 
+@pytest.mark.parametrize("latency", ["auto", None])
+def test_a_latency_that_is_not_known_counts_for_nothing(quick: Platform, latency: str | None) -> None:
+    quick.attributes = {"data_latency": latency, "compact_every": "1h", "freshness_slo": "1h"}
+    with pytest.raises(
+        ValidationError, match=r"lie compact_every: 1h \+ sensor.look_every: 1m, that is 1 h 1 min, behind"
+    ):
+        quick.component()
+    quick.attributes = {**quick.attributes, "freshness_slo": "61m"}
+    quick.component()
+
+
+def test_the_trigger_may_be_stated(quick: Platform) -> None:
+    settings = {"hoodie.compact.inline.trigger.strategy": "EVENT_TIME_TRIGGER"}
+    quick.attributes = {"compact_every": "10h", "freshness_slo": "1h", "settings": settings}
+    with pytest.raises(ValidationError, match="can never be kept"):
+        quick.component()
+
+
 @pytest.mark.parametrize(
     "given",
     [
-        {"data_latency": "auto"},
-        {"data_latency": None},
         {"settings": {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}},
+        {"settings": {"hoodie.compaction.strategy": "LogFileSizeBasedCompactionStrategy"}},
         {"freshness_slo": None},
     ],
 )

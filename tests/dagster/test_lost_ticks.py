@@ -101,7 +101,10 @@ def test_a_table_that_takes_too_long_is_looked_at_beside_the_ticks(
     home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
-    assert daemon.tick() == ["t0"]  # and all that it saw is lost
+    assert daemon.tick() == ["t0"]  # and the daemon never hears of it
+    assert daemon.tick() == ["t1", "t2", "t3"]
+    assert "4 of 4 tables were looked at" in daemon.words
+    assert daemon.cursors["t0"] == "t0"
     for _ in range(2):
         assert daemon.tick() == ["t1", "t2", "t3"]
         assert "at work, and reported by a later tick: t0 for " in daemon.words
@@ -124,6 +127,7 @@ def test_what_is_wrong_with_a_look_beside_the_ticks_is_told(
 ) -> None:
     daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
     daemon.tick()
+    daemon.tick()
     daemon.aside_raises = ValueError("damaged")
     daemon.tick()
     daemon.now += 80
@@ -137,6 +141,7 @@ def test_a_look_that_never_ends_fails_the_tables_check(
 ) -> None:
     daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 90})
     check = AssetCheckKey(AssetKey(["t0", "freshness"]), "freshness_within_slo")
+    daemon.tick()
     daemon.tick()
     daemon.tick()
     assert instance.get_latest_asset_check_evaluation_record(check) is None
@@ -197,6 +202,7 @@ def test_a_sensor_of_one_table_looks_beside_its_ticks_too(
         return str(sensor.evaluate_tick(context).skip_message)
 
     assert tick() == "seen"  # the daemon never hears of it
+    assert tick() == "seen"  # and takes it now
     assert "The look has been at work for 0 s, longer than a tick may take" in tick()
     now[0] += 70
     assert "The look has been at work for 70 s" in tick()
@@ -215,9 +221,10 @@ def test_what_takes_too_long_together_is_looked_at_in_two_ticks(
     daemon = Daemon(Ticks(home, instance), monkeypatch, {"t0": 39, "t1": 25})
     assert daemon.tick() == ["t0", "t1"]
     assert daemon.seen == set()
-    assert daemon.tick() == ["t1", "t2", "t3"]
+    assert daemon.tick() == ["t2", "t3", "t0"]
+    assert daemon.cursors["t1"] == "t1"  # of the tick before
     assert daemon.tick() == ["t0"]
-    assert daemon.seen == {"t0", "t1", "t2", "t3"}
+    assert daemon.tick() == ["t1", "t2", "t3"]
 
 
 @pytest.mark.parametrize("hangs", [0, 2])

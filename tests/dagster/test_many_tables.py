@@ -16,7 +16,7 @@ import yaml
 from dagster import AssetCheckEvaluation, AssetKey, DagsterInstance, SensorResult, build_sensor_context
 
 from hudi_assets.components import HudiTableComponent, HudiTablesComponent
-from hudi_assets.components.hudi_table import interval_of
+from hudi_assets.components.fields import interval_of
 from hudi_assets.components.hudi_tables import RoundModel, merged
 from hudi_assets.components.refused import VARIABLE
 from hudi_assets.dagster import round as rounds

@@ -140,6 +140,7 @@ def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]
         yield Served(tmp_path, instance, location, server.server_process.pid, url is not None)
 
 
+@pytest.mark.thorough
 def test_memory_stands_still(served: Served) -> None:
     """Each tick looks at all tables and reports what it saw; every twentieth finds a commit more."""
     readings: list[Reading] = []

@@ -240,7 +240,15 @@ def validated(made: DefsProject, *command: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [BLOCK, RIGHT.replace("external: true", "compact_every: soon, external: true")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        BLOCK,
+        pytest.param(
+            RIGHT.replace("external: true", "compact_every: soon, external: true"), marks=pytest.mark.thorough
+        ),
+    ],
+)
 def test_dg_check_fails(text: str, tmp_path: Path) -> None:
     """It says so to Dagster's code by a variable, which the load goes by."""
     made = project(tmp_path, text)

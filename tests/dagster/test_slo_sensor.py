@@ -113,12 +113,12 @@ def test_a_plan_that_was_not_finished_comes_first(sensor: Sensor) -> None:
 def test_a_bound_comes_before_the_slo(sensor: Sensor) -> None:
     sensor.platform.ingest(0, 1, 2, 3)
     run(sensor, asked(sensor))
-    sensor.platform.attributes = BY_SLO | {"bounds": {"least_gap": "5d"}}
+    sensor.platform.attributes = BY_SLO | {"bounds": {"bytes_per_hour": 1}}
     sensor.platform.ingest(4, 6, 7)
     sensor.tick()
     words = sensor.observed["proposal_why"]
     assert "MB is needed for the SLO of 12 h" in words
-    assert "5 d between two compactions allow none until 2024-03-06T12:00:00Z" in words
+    assert "the bytes an hour allow none until 20" in words
     assert not sensor.last.run_requests
 
 
@@ -227,7 +227,11 @@ def test_a_policy_that_fails_changes_nothing_about_the_check(
         sensor.tick()
     after = sensor.evaluation(SLO)
     assert after is not None
-    assert (after.passed, after.description, after.metadata) == (before.passed, before.description, before.metadata)
+    assert (after.passed, after.metadata) == (before.passed, before.metadata)
+    said, with_policy = (str(one.description).partition("; ") for one in (before, after))
+    assert said[0] == with_policy[0]
+    if not after.passed:  # and why nobody asks for a run
+        assert with_policy[2] == "the policy of the freshness SLO failed: ZeroDivisionError: no such number"
 
 
 def test_a_policy_that_fails_keeps_no_pending_plan_from_its_end(
@@ -293,14 +297,14 @@ EXTERNAL: dict[str, Any] = {"name": "t", "path": "t", "external": True, "data_la
 
 
 def test_a_block_has_the_owners_words() -> None:
-    bounds: Any = {"late_every": "1h", "least_gap": "30m", "bytes_per_hour": 10, "hours": "22-6"}
+    bounds: Any = {"late_every": "1h", "least_gap": "30m", "bytes_per_hour": 10, "hours": "6-4"}
     block = HudiTableComponent(**EXTERNAL, compact_by="freshness_slo", bounds=bounds)
-    assert block._table_assets().slo_terms == SloTerms(6 * HOUR, HOUR, HOUR // 2, 10, (22, 6))
+    assert block._table_assets().slo_terms == SloTerms(6 * HOUR, HOUR, HOUR // 2, 10, (6, 4))
     assert HudiTableComponent(**EXTERNAL)._table_assets().slo_terms is None
     of_all = {"compact_by": "freshness_slo", "bounds": {"least_gap": "30m"}}
-    many = HudiTablesComponent(defaults=of_all, tables=[EXTERNAL | {"bounds": {"hours": "0-5"}}])
+    many = HudiTablesComponent(defaults=of_all, tables=[EXTERNAL | {"bounds": {"hours": "5-3"}}])
     (one,) = many.components()
-    assert one._table_assets().slo_terms == SloTerms(6 * HOUR, None, HOUR // 2, None, (0, 5))
+    assert one._table_assets().slo_terms == SloTerms(6 * HOUR, None, HOUR // 2, None, (5, 3))
 
 
 @pytest.mark.parametrize(
@@ -322,6 +326,15 @@ def test_a_block_has_the_owners_words() -> None:
             "goes with no hoodie.compact.inline.trigger.strategy",
         ),
         ({"compact_by": "freshness_slo", "data_latency": "6h"}, "data_latency: 6h \\+ sensor.look_every: 1m, that is"),
+        (
+            {"compact_by": "freshness_slo", "bounds": {"least_gap": "5h"}},
+            "table t: bounds: .* 6 h 1 min behind the clock",
+        ),
+        ({"compact_by": "freshness_slo", "bounds": {"hours": "22-6"}}, "16 h a day .* an SLO of more than 17 h 1 min"),
+        (
+            {"compact_by": "freshness_slo", "bounds": {"least_gap": "6h"}, "data_latency": "auto"},
+            "starts are 6 h or more apart \\(least gap\\), with 1 min until the next look",
+        ),
     ],
 )
 def test_a_block_that_contradicts_itself_is_refused(wrong: dict[str, Any], words: str) -> None:
