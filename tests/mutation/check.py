@@ -13,7 +13,6 @@ code (then the code has moved on: mend the breakage).
 from __future__ import annotations
 
 import argparse
-import os
 import queue
 import shutil
 import subprocess
@@ -26,9 +25,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.mutation.breakages import BREAKAGES, Breakage
+from tests.mutation.trial import compile_all, passes
 
 ROOT = Path(__file__).resolve().parents[2]
-_TIMEOUT_S = 1200
 Result = TypeVar("Result")
 
 
@@ -40,22 +39,6 @@ def copy_project(target: Path) -> None:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target / name, follow_symlinks=False)
-
-
-def passes(project: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
-    """Whether the tests pass in a copy of the project; and what pytest said last."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
-    # The copy's own packages come first, whatever is installed.
-    environment = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
-    # A server that does not start on a busy machine would count as a breakage that is noticed.
-    environment["HUDI_ASSETS_MINIO"] = str(project / "no-minio")
-    done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-    )
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return done.returncode == 0, failed[0] if failed else ""
 
 
 def survives(breakage: Breakage, project: Path) -> tuple[bool, str]:
@@ -77,6 +60,7 @@ class Copies:
         self._free: queue.SimpleQueue[Path] = queue.SimpleQueue()
         for number in range(jobs):
             copy_project(folder / str(number))
+            compile_all(folder / str(number))
             self._free.put(folder / str(number))
 
     def lent_to(self, work: Callable[[Path], Result]) -> Result:

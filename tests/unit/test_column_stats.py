@@ -178,6 +178,7 @@ def base_files(table: HudiTable) -> set[str]:
     return {name for files in on_disk(table).values() for name in files if name.endswith(".parquet")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "indexed"), [(6, None), (6, (*META, "ts")), (8, (*META, "v")), (9, (*META, "ts"))])
 def test_every_base_file_has_its_entries(
     session: Any, tmp_path: Path, version: int, indexed: tuple[str, ...] | None

@@ -165,7 +165,7 @@ def test_in_a_replayed_stream_the_commits_clock_time_counts(
     table.delete(session, gone(session, None, ("a", None)), clock_time=at[1])
     table.upsert(session, rows(session, ("a", 115_000, 1)), clock_time=at[2])
     if lost:  # its commit archived, the memory lost: the header says it
-        monkeypatch.setattr(table_times, "_own_stats", lambda state: {})
+        monkeypatch.setattr(table_times, "_own_stats", lambda *_: {})
         monkeypatch.setattr("hudi_assets.engine.event_time.commit_bound._Bounds._clock_times", {})
         shutil.rmtree(tmp_path / "t" / SCRATCH)
     assert table.freshness().bounds == (CommitBound(BoundRule.LATENCY, 10_000, 1, 100_000),)

@@ -113,6 +113,7 @@ MERGING = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(GROUPS, st.sampled_from([None, None, 0, 5, 20]), st.sampled_from([None, None, 1, 2]), MERGING)
 def test_every_point_is_what_planning_there_would_select(

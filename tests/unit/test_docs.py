@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_assets.cli import app
+from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.settings.config import _OWN_SETTINGS
 from hudi_assets.home import project_root
 
@@ -62,6 +63,12 @@ def test_every_setting_of_ours_is_listed() -> None:
     keys = {page: set(re.findall(r"^\| `(hudi_assets\.[a-z.]+)`", page.read_text(), re.MULTILINE)) for page in PAGES}
     assert keys[SETTINGS] == _OWN_SETTINGS
     assert keys[ROOT / "docs/reference/format.md"] >= _OWN_SETTINGS  # which lists what else is written by these names
+
+
+def test_every_merge_mode_is_explained_and_no_other() -> None:
+    page = (ROOT / "docs/explanation/merge.md").read_text()
+    (table,) = re.findall(r"^\| mode \|.*?\n\n", page, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"^\| `([A-Z0-9_]+)` \|", table, re.MULTILINE)) == set(MergeMode)
 
 
 def test_every_command_is_listed_and_no_other() -> None:

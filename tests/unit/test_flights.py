@@ -236,6 +236,7 @@ def _digest() -> str:
     return hashlib.sha256(str(table.to_pylist()).encode()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_same_in_every_process(hash_seed: str) -> None:
     path = [os.path.dirname(__file__), *sys.path]

@@ -55,6 +55,7 @@ def kinds(folder: Path, rows: pl.DataFrame, freshness: int | None = FRESHNESS) -
     return [(found.kind, found.flight) for found in oracle.violations(files, freshness, CLOCK)]
 
 
+@pytest.mark.slow
 def test_shares_no_code_and_derives_the_same_stream() -> None:
     text = ORACLE.read_text()
     assert "import hudi_assets" not in text
@@ -68,6 +69,7 @@ def test_shares_no_code_and_derives_the_same_stream() -> None:
         assert db.execute(f"{ours} EXCEPT ALL (FROM updates) LIMIT 1").fetchall() == []
 
 
+@pytest.mark.slow
 def test_right_view(tmp_path: Path, view: pl.DataFrame) -> None:
     assert kinds(tmp_path, view) == []
     outcome = oracle.check([str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")], FRESHNESS, CLOCK)
@@ -151,6 +153,7 @@ def test_no_files_but_a_freshness(view: pl.DataFrame) -> None:
     assert len(oracle.violations([], FRESHNESS, CLOCK)) == view.height
 
 
+@pytest.mark.slow
 def test_as_a_script(tmp_path: Path, view: pl.DataFrame) -> None:
     view.write_parquet(tmp_path / "right.parquet")
     view[1:].write_parquet(tmp_path / "wrong.parquet")

@@ -221,6 +221,7 @@ def _parquet(table: pa.Table, **options: Any) -> pa.BufferReader:
     return pa.BufferReader(out.getvalue())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
 def test_parquet_that_claims_more_than_a_table_with_keys_can_is_refused(compression: str) -> None:
     many = pa.table({"v": pa.repeat(pa.scalar(7), 12_000_000)})

@@ -34,6 +34,7 @@ def life(tmp_path: Path, session: LocalSession) -> Life:
 # ------------------------------------------------------------------------------------------------ archive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_table_that_only_we_write_stays_small(tmp_path: Path, session: LocalSession, version: int) -> None:
     life = Life(tmp_path / "t", session, version, **FEW)

@@ -69,6 +69,7 @@ def holder(table: HudiTable, name: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [WRITE, EXECUTE])
 def test_the_loser_hears_who_holds_a_lock_and_what_for(table: HudiTable, storage: LocalStorage, name: str) -> None:
     again = table_lock(storage, name, config=table.config, wait_s=0)

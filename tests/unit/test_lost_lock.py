@@ -154,6 +154,7 @@ def _files(path: Path) -> set[Path]:
     return {file for file in path.iterdir() if file.suffix == ".parquet" or ".log." in file.name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ACTS)
 def test_without_the_lock_nothing_is_published(name: str, path: Path, session: LocalSession, tmp_path: Path) -> None:
     act = ACTS[name]

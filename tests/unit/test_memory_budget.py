@@ -61,6 +61,7 @@ def newest_base_file(path: Path) -> pa.Table:
     return pq.ParquetFile(newest).read(use_threads=False).select(SCHEMA.names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_format", ["parquet", "avro"])
 @pytest.mark.parametrize(("version", "split"), [(6, False), (9, False), (6, True)], ids=["6", "9", "exact split"])
 def test_a_small_budget_changes_no_row(
@@ -169,6 +170,7 @@ def file_group(folder: Path) -> int:
     return int(2 * base.nbytes) >> 20
 
 
+@pytest.mark.slow
 def test_the_peak_is_held(tmp_path: Path) -> None:
     """The process itself, the budget, and a few times the largest log block.
 

@@ -22,6 +22,7 @@ def asked_singly(table: HudiTable) -> Look:
 
 def same(table: HudiTable) -> bool:
     seen, singly = table.look(), asked_singly(table)
+    assert seen.refused is None  # though nothing may be due, or a plan pending
     if not isinstance(seen.due, NoPlan) and not isinstance(singly.due, NoPlan):
         seen = replace(seen, due=replace(seen.due, instant=singly.due.instant))  # that of the moment
     return seen == singly

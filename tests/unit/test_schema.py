@@ -57,6 +57,7 @@ def numbered(prefix: str, values: Iterable[Any]) -> dict[str, Any]:
     return {f"{prefix}{number}": value for number, value in enumerate(values)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_format", FORMATS)
 @pytest.mark.parametrize(("kind", "values"), TYPES.values(), ids=TYPES)
 def test_values_are_the_same_in_logs_base_files_and_carried_over_logs(
@@ -77,6 +78,7 @@ def test_values_are_the_same_in_logs_base_files_and_carried_over_logs(
     assert table.read_optimized(session).table.schema.field("c") == nullable(table_schema(kind)).field("c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_format", FORMATS)
 @pytest.mark.parametrize("change", EVOLUTIONS.values(), ids=EVOLUTIONS)
 def test_rows_from_before_and_after_a_change_are_read_together(
@@ -281,6 +283,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("complex_key", [False, True], ids=["simple key", "complex key"])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_keys_and_partition_values_of_any_text(

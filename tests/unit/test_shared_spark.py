@@ -100,9 +100,18 @@ def test_what_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("exported", "given", "said"), [(None, [], "0"), ("1", [], "1"), ("1", ["SHARED_SPARK=0"], "0"), ("", [], "0")]
+    ("exported", "given", "said"),
+    [
+        (None, [], "1"),
+        ("", [], "1"),
+        ("0", [], "0"),
+        ("1", ["SHARED_SPARK=0"], "0"),
+        ("0", ["SHARED_SPARK=1"], "1"),
+        (None, ["WAREHOUSE=s3://bucket/demo"], "0"),
+        ("1", ["WAREHOUSE=s3a://bucket/demo"], "1"),
+    ],
 )
-def test_make_ui_shares_as_the_environment_says_unless_told(
+def test_make_ui_shares_as_told_else_as_the_environment_says_else_on_disks(
     exported: str | None, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(wanted.SHARED, raising=False)
@@ -194,6 +203,7 @@ def test_a_session_is_used_until_its_run_ends(folder: ServerFolder) -> None:
     assert folder.used_by() == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_uses_nothing_any_more(folder: ServerFolder) -> None:
     program = f"""
 import os, signal

@@ -117,6 +117,7 @@ time.sleep(300)
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_end_in_order_is_killed(folder: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_END_S", 1.0)
     words = [sys.executable, "-c", DEAF, str(folder.path)]

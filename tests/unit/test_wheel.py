@@ -56,6 +56,7 @@ def test_it_holds_the_two_packages_and_nothing_of_this_repositorys_project(unpac
     assert (unpacked / "pyspark_hudi_assets/py.typed").exists()
 
 
+@pytest.mark.slow
 def test_the_base_needs_neither_spark_nor_dagster(unpacked: Path) -> None:
     extras = [
         "obstore",
@@ -72,6 +73,7 @@ def test_the_base_needs_neither_spark_nor_dagster(unpacked: Path) -> None:
     _imports(unpacked, ["hudi_assets.cli", "hudi_assets.engine", "hudi_assets.components"], extras)
 
 
+@pytest.mark.slow
 def test_every_module_imports_with_the_extras_and_without_the_demo(unpacked: Path) -> None:
     files = [path.relative_to(unpacked) for path in unpacked.glob("*hudi_assets/**/*.py")]
     names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in files]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from hudi_assets.engine import HudiTable
 
@@ -30,6 +31,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_what_needs_no_spark_works_and_the_rest_says_what_to_install(tmp_path: Path) -> None:
     table = str(tmp_path / "t")
     HudiTable.create(table, _SCHEMA, record_key=["id"], ordering_field="at", data_latency="1h")

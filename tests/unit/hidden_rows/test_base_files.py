@@ -43,6 +43,7 @@ def test_each_write_of_a_clock_that_is_behind_is_found(growing: GrowingTable, tw
     assert found(growing) == {unseen, another}
 
 
+@pytest.mark.slow
 def test_a_sound_table_hides_no_base_file(growing: GrowingTable) -> None:
     """Inserts, an update, a compaction, what is rolled back, restored, cleaned and archived."""
     for key in range(3):
