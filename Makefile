@@ -2,7 +2,7 @@
 # make run    the main job: a stream of flights into a Hudi table, compacted on event time   (DAYS=14 WAREHOUSE=s3://bucket/folder)
 # make test   the tests, two at a time   (WORKERS=2)
 # make test-quick, test-thorough    a slice without Spark, of a minute or so; what `make test` leaves out
-# make ui     Dagster's UI on what `make run` made   (PORT=3000; SHARED_SPARK=1: its runs share a Spark)
+# make ui     Dagster's UI on what `make run` made   (PORT=3000; SHARED_SPARK=0: each of its runs has a Spark of its own)
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
 # make test-races, test-kills, test-cluster, test-connect, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
@@ -18,7 +18,8 @@
 
 DAYS ?= 14
 PORT ?= 3000
-SHARED_SPARK ?= $(or $(HUDI_ASSETS_SHARED_SPARK),0)
+# The runs of a UI are small, and come one after the other. In a bucket each has a Spark of its own, with hadoop-aws.
+SHARED_SPARK ?= $(or $(HUDI_ASSETS_SHARED_SPARK),$(if $(AT_STORE),0,1))
 ARGS ?=
 WAREHOUSE ?=
 ROWS ?= 2000000
@@ -121,6 +122,7 @@ test-thorough: setup
 # each of WORKERS processes has Sparks of its own.
 test-interop: setup
 	@$(ENV) scripts/interop-setup
+	@$(ENV) scripts/glue-sync-setup
 	@$(ENV) python -m pytest -m interop --timeout 1800 $(EVENLY) $(ARGS)
 
 test-interop-slice: setup

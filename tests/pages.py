@@ -55,7 +55,12 @@ def name_of(page: Path) -> str:
 
 def blocks(page: Path, language: str | None = None) -> list[Block]:
     """Those of one language, or all of them."""
-    found = [Block(kind, textwrap.dedent(text)) for _, kind, text in _FENCED.findall(page.read_text("utf-8"))]
+    return blocks_of(page.read_text("utf-8"), language)
+
+
+def blocks_of(text: str, language: str | None = None) -> list[Block]:
+    """As `blocks`, of a part of a page."""
+    found = [Block(kind, textwrap.dedent(inside)) for _, kind, inside in _FENCED.findall(text)]
     return [block for block in found if language in (None, block.language)]
 
 

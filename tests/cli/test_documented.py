@@ -80,6 +80,7 @@ NOT_RUN = {
     "$SPARK_HOME/sbin/start-connect-server.sh": ("is Spark's own server", "make test-connect"),
     "hudi-assets spark": ("is about a server of the reader's machine", "tests/connect/test_shared_spark.py"),
     "hudi-assets freshness /tmp/payments": ("asks the table of the quick start", "tests/spark/test_readme.py"),
+    "hudi-assets publish PATH --metastore glue://eu-central-1": ("asks AWS", "tests/catalog/test_glue.py"),
     "hudi-assets metrics /data/payments /data/orders --slo 6h --listen": (
         "runs until it is stopped",
         "tests/cli/test_metrics.py",

@@ -103,6 +103,7 @@ def test_a_home_that_is_nowhere(table: Path) -> None:
     assert _answer(args=("read", "--limit", "1"), table=table, env=home).code == DONE
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_cure_for_a_host_name_that_nobody_knows(table: Path) -> None:

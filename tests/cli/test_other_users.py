@@ -98,6 +98,7 @@ def test_a_home_that_takes_nothing(top: Path, home: str) -> None:
     assert contents(top / "unwritable") == {}
 
 
+@pytest.mark.thorough
 def test_a_compaction_without_a_home(top: Path) -> None:
     give_to(NOBODY, top / "payments")
     answer = as_user(NOBODY, top, "-m", "hudi_assets.cli", "compact", top / "payments", "--threshold", SPLIT)
@@ -106,6 +107,7 @@ def test_a_compaction_without_a_home(top: Path) -> None:
     assert_all_done(run_as(NOBODY, top, ("validate",)))
 
 
+@pytest.mark.thorough
 def test_a_report_without_a_home(top: Path) -> None:
     assert_all_done(run_as(NOBODY, top, ("report", "--out", top / "tmp" / "page.html")))
 
@@ -130,6 +132,7 @@ def test_who_may_only_read_looks_and_changes_nothing(top: Path) -> None:
     assert contents(top) == before
 
 
+@pytest.mark.thorough
 def test_a_user_that_the_system_does_not_know_on_its_own_table(top: Path) -> None:
     """All but Spark works: Java asks who the user is."""
     table = top / "payments"

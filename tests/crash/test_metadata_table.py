@@ -83,7 +83,7 @@ def create(path: Path, version: int = 6, properties: Mapping[str, str] | None = 
     return with_properties(table, {"hudi_assets.query.grace": "0s", **(properties or {})})
 
 
-@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.thorough), 9])
+@pytest.fixture(params=[*(pytest.param(version, marks=pytest.mark.thorough) for version in (6, 8)), 9])
 def version(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number

@@ -17,6 +17,9 @@ from tests.crash.faulty import Crash, dying, faults
 from tests.crash.tables import Rows, carried_by, no_strays, on_timeline, planned, snapshot, write
 from tests.tables.steps import with_properties
 
+# Each storage operation of a long history.
+LONG = [*(pytest.param(version, marks=pytest.mark.thorough) for version in (6, 8)), 9]
+
 
 def dead(path: Path, tmp_path: Path, action: Callable[[HudiTable], object]) -> Iterator[tuple[HudiTable, str]]:
     """The table after `action` died in it, for each fault; and what it died of."""
@@ -165,6 +168,7 @@ def _history(table: HudiTable, session: Any) -> list[Rows]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", LONG, indirect=True)
 def test_restore(session: Any, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     states = _history(table, session)
@@ -185,6 +189,7 @@ def test_restore(session: Any, path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", LONG, indirect=True)
 def test_next_write_finishes_a_restore(session: Any, path: Path, tmp_path: Path) -> None:
     table = HudiTable.open(str(path))
     states = _history(table, session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from typer.testing import CliRunner
 
 from hudi_assets.cli import app
 from hudi_assets.home import project_root
+from tests.pages import blocks_of
 
 pytestmark = pytest.mark.spark
 
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.spark
 def test_the_quick_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     readme = (project_root() / "README.md").read_text()
     start = readme.partition("## Quick start")[2].partition("\n## ")[0]
-    # A fence opens a block where a word may follow it, and closes it alone: taken in pairs.
-    (_, program), (_, shown), _, (_, said) = re.findall(r"^```(\w*)\n(.*?)^```$", start, re.MULTILINE | re.DOTALL)
+    program, shown, _, said = (block.text for block in blocks_of(start))
     exec(compile(program.replace("/tmp/payments", str(tmp_path / "payments")), "README.md", "exec"), {})
     assert capsys.readouterr().out.strip() == shown.strip()
     told = CliRunner().invoke(app, ["freshness", str(tmp_path / "payments")]).output.splitlines()

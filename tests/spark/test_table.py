@@ -74,7 +74,14 @@ class Oracle:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "block_format"), [(1, "parquet"), (2, "avro"), (3, "parquet")])
+@pytest.mark.parametrize(
+    ("seed", "block_format"),
+    [
+        (1, "parquet"),
+        pytest.param(2, "avro", marks=pytest.mark.thorough),
+        pytest.param(3, "parquet", marks=pytest.mark.thorough),
+    ],
+)
 def test_random_rounds(spark: SparkSession, tmp_path: Path, seed: int, block_format: str) -> None:
     rng = random.Random(seed)
     table = new_table(tmp_path / "t", spark, data_latency="2s", log_block_format=block_format)

@@ -396,6 +396,23 @@ def test_a_tree_is_deleted(store: Storage) -> None:
     assert store.exists("ab/3")
 
 
+# -- changing -----------------------------------------------------------------------------------
+
+
+def test_what_may_be_changed_has_a_lock(store: Storage) -> None:
+    """The first change of a table asks it, and whoever only looks is told so by `UnsupportedTable`."""
+    try:
+        store.check_writable()
+    except UnsupportedTable:
+        return
+    assert store.capabilities.put_if_absent
+    assert store.capabilities.put_if_match or store.local_path("f")
+    store.check_writable()
+    store.make_folder("d")
+    store.sync("")
+    assert store.list_files("") == []
+
+
 # -- many at once -------------------------------------------------------------------------------
 
 

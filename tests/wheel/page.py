@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from pathlib import Path
+
+from tests.pages import blocks_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/dagster.md"
 TITLE = "## In a dg project of your own\n"
@@ -18,8 +18,7 @@ def section() -> str:
 
 def fenced(kind: str) -> list[str]:
     """The section's blocks of one language."""
-    found = re.findall(rf"^( *)```{kind}\n(.*?)^ *```$", section(), re.MULTILINE | re.DOTALL)
-    return [textwrap.dedent(text) for _, text in found]
+    return [block.text for block in blocks_of(section(), kind)]
 
 
 def project_file() -> str:
