@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tests import spark_classes
 
 if TYPE_CHECKING:
     import pytest
@@ -22,10 +25,11 @@ _ENOUGH_BYTES: Final = 4 * 1024**3
 
 def load() -> None:
     """Where the environment says otherwise, that holds."""
-    for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-        os.environ.setdefault(name, _JVM)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", _JVM + spark_classes.option())
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _JVM)
     if "TMPDIR" not in os.environ and (folder := _in_memory()):
         os.environ["TMPDIR"] = folder
+        tempfile.tempdir = None  # pytest keeps what tests print in a temporary file: Python has chosen one by now
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
