@@ -113,9 +113,9 @@ test-sparks: spark-classes
 test-alone: spark-classes
 	@$(ENV) python -m pytest $(NOT_THOROUGH) $(patsubst %,--ignore=%,$(TOGETHER) $(SPARKS))
 
-# The wheel in an empty environment elsewhere, and the component in a dg project of somebody else's.
+# The wheel in an empty environment elsewhere, and the component in a dg project of somebody else's. Gigabytes, so on disk.
 test-wheel: setup
-	@$(ENV) python -m pytest -m wheel tests/wheel $(ARGS)
+	@TMPDIR=$${TMPDIR:-/tmp} $(ENV) python -m pytest -m wheel tests/wheel $(ARGS)
 
 # Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser, a real Prometheus.
 test-thorough: spark-classes

@@ -639,6 +639,6 @@ def note_what_happened(name: str) -> None:
     rare += ["deletes without event time", "memory lost"]
     rare += ["taken above the threshold", "groups left"] if variant.whole else ["partial compactions"]
     rare += ["loaded"] * (not variant.exact) + ["lost target refused"] * (variant.carry_over == "symlink")
-    for what in [*(often if steps >= 480 else []), *(rare if steps >= 2_000 else [])]:
+    for what in [*(often if steps >= 400 else []), *(rare if steps >= 2_000 else [])]:
         assert HAPPENED[what], f"no {what} in {EXAMPLES} lives of {STEPS} steps"
     HAPPENED.clear()

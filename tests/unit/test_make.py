@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -42,6 +43,21 @@ def test_every_folder_of_tests_is_in_one_of_the_suites(tmp_path: Path) -> None:
     assert folders
     assert all((ROOT / folder).is_dir() for folder in folders)
     assert [word for word in alone.split() if word.startswith("--ignore=")] == [f"--ignore={f}" for f in folders]
+
+
+def test_what_ci_leaves_out_of_a_suite_has_a_step_of_its_own(tmp_path: Path) -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    kept = re.search(r'make test-together TOGETHER="([^"]*)"', script)
+    assert kept is not None
+    _, (together, *_) = make(tmp_path, "test")
+    left_out = {word for word in together.split() if word.startswith("tests/")} - set(kept[1].split())
+    steps = {"tests/machine": "test-lives", "tests/fuzz": "test-fuzz", "tests/stores": "test-stores"}
+    assert left_out == steps.keys()
+    for folder, target in steps.items():
+        assert re.search(rf'^step ".*" make {target}\b', script, re.MULTILINE)
+        command = ["make", "--dry-run", "ENV=", "SETUP=true", target]
+        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert f" {folder} " in shown.replace("\n", " \n")
 
 
 def test_the_slices_name_what_is_there_and_leave_out_the_same(tmp_path: Path) -> None:
