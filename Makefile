@@ -86,6 +86,10 @@ IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Of few files with long tests: each test goes where there is nothing to do.
 EVENLY := --numprocesses $(WORKERS) --dist worksteal
 QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
+# Of tests that wait for daemons and leases much of the time: a process more than there are cores. The longest files first.
+WAITING := --numprocesses $$(($(WORKERS) + 1)) --dist loadfile --no-loadscope-reorder
+LONGEST := tests/stores/ tests/ui/ tests/catalog/ tests/dagster/
+LONGEST_FIRST := $(LONGEST) $(filter-out $(LONGEST) tests/__pycache__/,$(wildcard tests/*/))
 # What .ci/run has a step of its own for.
 NOT_THOROUGH := -m "not interop and not thorough and not wheel"
 
@@ -120,7 +124,7 @@ test-wheel: setup
 # Other versions and forms of what `make test` tries, all stages of the benchmarks, Dagster's UI in a browser, a real Prometheus.
 test-thorough: spark-classes
 	@scripts/grafana-types-setup || true
-	@$(ENV) python -m pytest -m "thorough and not interop" $(IN_WORKERS) $(ARGS)
+	@$(ENV) python -m pytest -m "thorough and not interop" $(WAITING) $(or $(ARGS),$(LONGEST_FIRST))
 
 # Apache Hudi 0.15.0 and 1.2.0 and hudi-rs beside the engine: all of it, or a slice that is quick enough for each change;
 # each of WORKERS processes has Sparks of its own.
