@@ -164,8 +164,8 @@ def merged(base: pa.Table | None, logs: list[list[Record]], mode: MergeMode, int
     return merge(base, blocks, ordering(mode), schema_of(int32), mode)
 
 
-def ordering(mode: MergeMode) -> str:
-    return "" if mode is COMMIT_TIME else "ts"
+def ordering(mode: MergeMode) -> tuple[str, ...]:
+    return () if mode is COMMIT_TIME else ("ts",)
 
 
 def rows_of(table: pa.Table) -> Shown:
@@ -256,7 +256,7 @@ def test_a_merge_in_passes_gives_the_same_rows_in_the_same_order(
 def test_of_blocks_that_are_read_record_by_record_only_the_winners_are_decoded() -> None:
     logs = [[Record(f"{k}", n, "row", n) for k in range(100 - n)] for n in range(8)]
     held = HeldSlice(table_of({}), [block for log in logs for block in blocks_of(log, False)], chooses=True)
-    merge = SliceMerge(held, "ts", EVENT_TIME)
+    merge = SliceMerge(held, ("ts",), EVENT_TIME)
     assert held.read == [(number, False) for number in range(8)]
     assert pa.concat_tables(merge.rows()).equals(merged(table_of({}), logs, EVENT_TIME))
     assert held.chosen == [(number, 1) for number in range(7)], "the last block's rows win all: it is read whole"
@@ -267,9 +267,9 @@ def test_a_small_budget_is_met_by_passes_and_by_reading_blocks_again() -> None:
     blocks = [block for log in logs for block in blocks_of(log, False)]
     table = table_of({})
     plenty, scarce = HeldSlice(table, blocks), HeldSlice(table, blocks)
-    assert SliceMerge(plenty, "ts", EVENT_TIME).parts == 1
+    assert SliceMerge(plenty, ("ts",), EVENT_TIME).parts == 1
     assert plenty.read == [(number, True) for number in range(8)]
-    merge = SliceMerge(scarce, "ts", EVENT_TIME, memory=2 * blocks_bytes(blocks[:1]))
+    merge = SliceMerge(scarce, ("ts",), EVENT_TIME, memory=2 * blocks_bytes(blocks[:1]))
     assert merge.parts > 1
     again = [number for number, whole in scarce.read if not whole]
     assert set(again) == set(range(1, 8)), "the first block is kept, the others are read for each part"
@@ -321,7 +321,7 @@ def test_hudi_0_x_compares_no_text_date_or_decimal_of_a_delete_block(mode: Merge
 
     rows = Rows(pa.table([["a", "b"], values(2, 2), [1, 1], [None, None]], schema=schema))
     deletes = Deletes(pa.array(["a", "b"]), values(1, 3))
-    left = merge(None, [rows, deletes], "ts", schema, mode)["_hoodie_record_key"].to_pylist()
+    left = merge(None, [rows, deletes], ("ts",), schema, mode)["_hoodie_record_key"].to_pylist()
     assert left == ([] if kind in (pa.string(), pa.date32(), pa.decimal128(24, 3)) else ["a"])
 
 
@@ -536,13 +536,13 @@ def leave(
     )
     op = Operation("", "g", "1", None, (), (), {})
     blocks = [b for log in chosen for b in blocks_of(log, False)]
-    merge = SliceMerge(HeldSlice(base, blocks), "ts", EVENT_TIME, memory, OperationLeaves(spec, op))
+    merge = SliceMerge(HeldSlice(base, blocks), ("ts",), EVENT_TIME, memory, OperationLeaves(spec, op))
     return pa.concat_tables([base.schema.empty_table(), *merge.rows()]), list(merge.left())
 
 
 def read_on(base: pa.Table, residue: list[LogRecords], remain: list[list[Record]]) -> Shown:
     blocks = [*residue, *(block for log in remain for block in blocks_of(log, False))]
-    return rows_of(merge(base, blocks, "ts", schema_of(False)))
+    return rows_of(merge(base, blocks, ("ts",), schema_of(False)))
 
 
 @settings(max_examples=250, deadline=None)

@@ -169,7 +169,7 @@ def test_partial_updates_agree_with_the_loop(
 ) -> None:
     expected = loop(base, [r for log in logs for r in log], mode)
     blocks = [block_of(log) for log in logs]
-    ordering = "ts" if mode is EVENT_TIME else ""
+    ordering = ("ts",) if mode is EVENT_TIME else ()
     assert rows_in(merge(table_of(base), blocks, ordering, SCHEMA, mode)) == shown(expected)
 
 
@@ -186,7 +186,7 @@ def test_in_passes_too(
     mode: MergeMode, base: dict[str, Record], logs: list[list[Record]], memory: int, at_once: int, block_bytes: int
 ) -> None:
     blocks, table = [block_of(log) for log in logs], table_of(base)
-    ordering = "ts" if mode is EVENT_TIME else ""
+    ordering = ("ts",) if mode is EVENT_TIME else ()
     held = HeldSlice(table, blocks, at_once, block_bytes)
     found = pa.concat_tables([SCHEMA.empty_table(), *SliceMerge(held, ordering, mode, memory).rows()])
     assert found.equals(merge(table, blocks, ordering, SCHEMA, mode))
@@ -204,7 +204,7 @@ def test_a_key_that_stands_twice_in_a_base_file(mode: MergeMode, at_once: int) -
     ]
     table, blocks = block_of(base), [block_of(log) for log in logs]
     assert isinstance(table, Rows)
-    ordering = "ts" if mode is EVENT_TIME else ""
+    ordering = ("ts",) if mode is EVENT_TIME else ()
     first = ("b", 9, 10, 11, 12) if mode is EVENT_TIME else ("b", 3, 60, 11, 12)
     expected = [("a", 4, 50, 71, 2), ("a", 8, 20, 21, 22), first, ("b", 1, 30, 31, 32)]
     passes = SliceMerge(HeldSlice(table.table, blocks, at_once), ordering, mode)
@@ -221,7 +221,7 @@ def test_a_required_column_that_nothing_fills_is_refused_by_name(mode: MergeMode
     block = block_of([record("k", 2, "row", 1, B), record("gone", 2, "row", 2, B)])
     assert isinstance(block, Rows)
     blocks = [Rows(pa.Table.from_arrays(block.table.columns, schema=schema), block.only)]
-    ordering = "ts" if mode is EVENT_TIME else ""
+    ordering = ("ts",) if mode is EVENT_TIME else ()
     with pytest.raises(UnsupportedTable, match=r"'gone' has no value of a, which is required"):
         merge(base, blocks, ordering, schema, mode)
     with pytest.raises(UnsupportedTable, match=r"'gone' has no value of a, which is required"):
@@ -233,4 +233,4 @@ def test_a_required_column_that_nothing_fills_is_refused_by_name(mode: MergeMode
 @pytest.mark.parametrize("mode", [MergeMode.OVERWRITE_WITH_LATEST, MergeMode.EVENT_TIME_ORDERING_0X])
 def test_hudi_0_x_has_none(mode: MergeMode) -> None:
     with pytest.raises(UnsupportedTable, match="Partial updates"):
-        merge(None, [block_of([record("a", 1, "row", 1, A)])], "ts", SCHEMA, mode)
+        merge(None, [block_of([record("a", 1, "row", 1, A)])], ("ts",), SCHEMA, mode)

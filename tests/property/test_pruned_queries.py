@@ -145,7 +145,7 @@ def write(made: Slice, folder: str) -> tuple[SliceReader, SliceTask]:
             data = encode_data_block(table, avro, of, BlockTimes("not asked"), block.kind)
         storage.create(f"{number}.log", data)
     committed = CommittedInstants(frozenset(instant(number) for number in range(20)), None)
-    reader = SliceReader(storage, made.schema, "ts" if made.ordering else "", committed, made.mode)
+    reader = SliceReader(storage, made.schema, ("ts",) if made.ordering else (), committed, made.mode)
     return reader, SliceTask(base_file, tuple(f"{number}.log" for number in range(len(made.blocks))))
 
 

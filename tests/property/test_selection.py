@@ -71,7 +71,7 @@ def as_records(log: list[Event]) -> list[LogRecords]:
 
 
 def fast_merge(base: pa.Table | None, logs: list[list[Event]]) -> pa.Table:
-    return merge(base, [block for log in logs for block in as_records(log)], "ts", SCHEMA)
+    return merge(base, [block for log in logs for block in as_records(log)], ("ts",), SCHEMA)
 
 
 def rows_of_table(table: pa.Table) -> set[tuple[str, int | None, int | None]]:

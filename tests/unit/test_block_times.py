@@ -133,7 +133,7 @@ def _scanned(table: HudiTable) -> dict[str, LogSummary]:
         path.write_bytes(_rewritten(kept, lambda schema: {k: v for k, v in schema.items() if "event.time" not in k}))
         column, unit = TableTimes(table.state()).column
         found[log.path] = scan_summary(
-            table._table.storage, log.path, column, unit, table.config.ordering_field, table.state().schema
+            table._table.storage, log.path, column, unit, table.config.ordering_fields, table.state().schema
         ).summary
         path.write_bytes(kept)
     return found

@@ -15,7 +15,7 @@ def test_each_key_is_of_one_part(parts: int) -> None:
     keys = [f"k{n}" for n in range(3_200)]
     dealt = []
     for block, order in enumerate((keys, keys[::-1])):
-        head = head_of(Rows(pa.table({KEY: order, "ts": range(len(order))})), block, "ts")
+        head = head_of(Rows(pa.table({KEY: order, "ts": range(len(order))})), block, ("ts",))
         flags = [_of_part(head, part, parts) for part in range(parts)]
         assert (np.sum([flag.astype(int) for flag in flags], axis=0) == 1).all()
         assert max(flag.sum() for flag in flags) < 1.5 * len(keys) / parts

@@ -26,28 +26,31 @@ def parsed(version: int, **properties: str) -> MergeSettings:
 
 
 @pytest.mark.parametrize(
-    ("version", "stated", "mode", "field"),
+    ("version", "stated", "mode", "fields"),
     [
-        (9, {MODE: COMMIT}, COMMIT, ""),
-        (9, {MODE: EVENT, FIELDS: "ts"}, EVENT, "ts"),
-        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: DEFAULT}, EVENT, "ts"),
-        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: f"{MODEL}EventTimeAvroPayload"}, EVENT, "ts"),
+        (9, {MODE: COMMIT}, COMMIT, ()),
+        (9, {MODE: EVENT, FIELDS: "ts"}, EVENT, ("ts",)),
+        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: DEFAULT}, EVENT, ("ts",)),
+        (9, {MODE: EVENT, FIELDS: "ts", LEGACY: f"{MODEL}EventTimeAvroPayload"}, EVENT, ("ts",)),
         # The field is there, and is not compared.
-        (9, {MODE: COMMIT, FIELDS: "ts", LEGACY: OVERWRITE}, COMMIT, ""),
-        (8, {MODE: COMMIT, IDENTITY: COMMIT_ID, PAYLOAD: OVERWRITE}, COMMIT, ""),
-        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: DEFAULT, FIELDS: "ts"}, EVENT, "ts"),
-        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: f"{MODEL}EventTimeAvroPayload", FIELDS: "ts"}, EVENT, "ts"),
+        (9, {MODE: COMMIT, FIELDS: "ts", LEGACY: OVERWRITE}, COMMIT, ()),
+        (8, {MODE: COMMIT, IDENTITY: COMMIT_ID, PAYLOAD: OVERWRITE}, COMMIT, ()),
+        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: DEFAULT, FIELDS: "ts"}, EVENT, ("ts",)),
+        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: f"{MODEL}EventTimeAvroPayload", FIELDS: "ts"}, EVENT, ("ts",)),
+        (9, {MODE: EVENT, FIELDS: "ts,v"}, EVENT, ("ts", "v")),
+        (8, {MODE: EVENT, IDENTITY: EVENT_ID, PAYLOAD: DEFAULT, FIELDS: "ts,v"}, EVENT, ("ts", "v")),
+        (9, {MODE: COMMIT, FIELDS: "ts,v", LEGACY: OVERWRITE}, COMMIT, ()),
     ],
 )
-def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode, field: str) -> None:
+def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode, fields: tuple[str, ...]) -> None:
     settings = parsed(version, **stated)
-    assert (settings.mode, settings.ordering_field) == (mode, field)
+    assert (settings.mode, settings.ordering_fields) == (mode, fields)
+    assert settings.not_merged is None
 
 
 @pytest.mark.parametrize(
     ("version", "stated", "named"),
     [
-        (9, {MODE: EVENT, FIELDS: "ts,v"}, "several ordering fields"),
         (9, {MODE: EVENT}, "needs one"),
         (9, {MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
         (
@@ -85,7 +88,6 @@ DELETES = "hoodie.record.merge.property.hoodie.payload.delete."
         ({MODE: COMMIT, f"{DELETES}field": "Op", "hoodie.record.merge.property.more": "x"}, None),
         ({MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, None),
         ({MODE: "CUSTOM", FIELDS: "ts"}, None),
-        ({MODE: EVENT, FIELDS: "ts,v"}, EVENT),
     ],
 )
 def test_the_order_of_records_is_known_where_that_is_all_that_is(
@@ -101,7 +103,11 @@ def test_the_order_of_records_is_known_where_that_is_all_that_is(
 def test_a_marker_of_deletes_is_the_writers(version: int, mode: MergeMode, ordering: str) -> None:
     marked = {f"{DELETES}field": "Op", f"{DELETES}marker": "D"}
     settings = parsed(version, **{MODE: mode, FIELDS: ordering}, **marked)
-    assert (settings.not_merged, settings.mode, settings.ordering_field) == (None, mode, ordering)
+    assert (settings.not_merged, settings.mode, settings.ordering_fields) == (
+        None,
+        mode,
+        (ordering,) if ordering else (),
+    )
     assert settings.delete_marker == DeleteMarker("Op", "D")
     for more in ({OWN + "more": "x"}, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}):
         assert parsed(version, **{MODE: mode, FIELDS: ordering}, **marked, **more).not_merged is not None
@@ -115,4 +121,4 @@ def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> di
 @pytest.mark.parametrize(("mode", "field"), [(EVENT, "ts"), (COMMIT, None)])
 def test_new_tables_state_what_is_read_back(version: int, mode: MergeMode, field: str | None) -> None:
     settings = parsed(version, **stated_by_new_tables(version, mode, field))
-    assert (settings.mode, settings.ordering_field) == (mode, field or "")
+    assert (settings.mode, settings.ordering_fields) == (mode, (field,) if field else ())

@@ -99,7 +99,7 @@ class _Bounds:
     def _has_other_event_times(self) -> bool:
         """True where deletes may have an event time that is not read, as one of several ordering values."""
         config = self.state.config
-        return config.merging.not_merged is not None and not config.ordering_field
+        return config.merging.not_merged is not None and len(config.ordering_fields) != 1
 
     def _less_latency(self, since: Since) -> Bound | None:
         at = self._committed_ms(since)

@@ -15,6 +15,7 @@ from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, O
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.format.log_file.codec import BlockType, read_blocks
 from hudi_assets.engine.merging.merge import Deletes
+from hudi_assets.engine.merging.ordering import values_of_field
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.model.units import EventTimeUnit, parse_latency, to_micros
 from hudi_assets.engine.table.log_files.reader import block_records, column_names, data_block_table, is_read
@@ -165,9 +166,11 @@ def _count_late(state: TableState, log: LogFile, where: str, freshness_ms: int) 
             late = _count(data_block_table(block, [column]).column(column), unit, freshness_ms) if dated else 0
         else:
             late = 0
-            if column == state.config.ordering_field:
-                records = block_records(block, state.schema, column, where)
-                late = _count(records.ordering, unit, freshness_ms) if isinstance(records, Deletes) else 0
+            ordering = state.config.ordering_fields
+            if column in ordering:
+                records = block_records(block, state.schema, ordering, where)
+                times = values_of_field(records.ordering, ordering, column) if isinstance(records, Deletes) else None
+                late = 0 if times is None else _count(times, unit, freshness_ms)
         if late:
             counts[block.instant_time] = counts.get(block.instant_time, 0) + late
     return counts

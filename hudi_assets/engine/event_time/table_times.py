@@ -300,6 +300,8 @@ def _unknown(summary: LogSummary, problem: ColumnUnit) -> LogSummary:
 def _own_stats(times: TableTimes, files: Iterable[LogFile | BaseFile]) -> Mapping[str, WriteStat]:
     """Write stats of commits of ours for some files: only those have event times of a known unit and meaning."""
     state = times.state
+    if len(state.config.ordering_fields) > 1:
+        return {}  # a stat does not say which of them are null
     hidden = hidden_files(state)
     bases = [s.base_instant for s in state.view.latest if s.log_files]
     behind = [one.delta_commit.timestamp for one in hidden]
@@ -329,12 +331,15 @@ def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
     kind = by_type or _COUNTS
     stated = stated_unit(state)
     unit = stated.unit if stated else None
+    schema = state.schema
+    # Where nothing is merged here, they need not be columns.
+    fields = state.config.ordering_fields
+    ordering = fields if all(name in schema.names for name in fields) else ()
+    if len(ordering) > 1:
+        kind = f"{kind} by {','.join(ordering)}"
     known = _read_cache(state, column, kind)
     fresh = 0
     result = {}
-    schema = state.schema
-    # Where nothing is merged here, it need not be a column.
-    ordering = state.config.ordering_field if state.config.ordering_field in schema.names else ""
     for log in logs:
         key = f"{log.original}:{log.size}"
         if key not in known:

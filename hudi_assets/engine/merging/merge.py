@@ -15,7 +15,8 @@ EVENT_TIME_ORDERING_0X (DefaultHoodieRecordPayload as Hudi 0.x has it): the same
 there is compared with the base row, of equal ones the log's wins; a delete block's delete ends the base row
 whatever its ordering value.
 
-A null ordering value in a data row loses against any other. Records that hold some of a row's columns are filled from
+A null ordering value in a data row loses against any other. Of several fields (event-time ordering of 1.x alone) the
+first decides in which two records differ (`ordering`). Records that hold some of a row's columns are filled from
 older ones (`partial`). `docs/explanation/merge.md` says what was tried.
 """
 
@@ -28,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.merging.ordering import Ordering, Values, ordering_values
 from hudi_assets.engine.merging.partial import filled_rows, find_filling, groups_of
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, flags_of
 from hudi_assets.engine.model import MergeMode
@@ -51,6 +53,8 @@ class Rows:
 class Deletes:
     """Deletes of one log block: keys, and their ordering values in the ordering column's Arrow type.
 
+    Of several ordering fields these are structs.
+
     A null ordering value is a delete in commit order: it deletes whatever came before.
     """
 
@@ -64,13 +68,14 @@ LogRecords = Rows | Deletes
 def merge(
     base: pa.Table | None,
     logs: Sequence[LogRecords],
-    ordering: str,
+    ordering: Ordering,
     schema: pa.Schema,
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
 ) -> pa.Table:
     """The rows of a file slice after merging its log records, in log order, into its base rows.
 
-    `base` and every `Rows.table` have `schema`; `ordering` is empty where the table has no such field.
+    `base` and every `Rows.table` have `schema`; `ordering` is empty where the table has no such field. Where a null in
+    one of several fields would decide, `UnsupportedTable` names the key.
     Surviving base rows come first, in their order, then the winning log rows in log order, then partial updates.
     """
     start = base if base is not None else schema.empty_table()
@@ -81,7 +86,7 @@ def merge(
     groups = groups_of(schema.names, only.values())
     winners = find_winners(heads, mode)
     first = winners.first_matches(only) if only else None
-    matched = winners.match(start.column(KEY), _chunked(ordering_column(Rows(start), ordering)), first)
+    matched = winners.match(start.column(KEY), chunked(ordering_values(start, ordering)), first)
     base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
     shown, _ = winners.outcome(matched.beaten)
     taken = [block for block in take(logs, np.sort(winners.places[shown])) if isinstance(block, Rows)]
@@ -115,11 +120,11 @@ def take(logs: Sequence[LogRecords], places: Places) -> list[LogRecords]:
     return taken
 
 
-def ordering_column(block: LogRecords, ordering: str) -> pa.Array | pa.ChunkedArray:
+def ordering_column(block: LogRecords, ordering: Ordering) -> Values:
     """The ordering values of a block's records; nulls where the table has no ordering field."""
-    if not ordering:
-        return pa.nulls(size_of(block), pa.int64())
-    return block.ordering if isinstance(block, Deletes) else block.table.column(ordering)
+    if isinstance(block, Deletes):
+        return block.ordering if ordering else pa.nulls(size_of(block), pa.int64())
+    return ordering_values(block.table, ordering)
 
 
 def places_of(block: LogRecords, number: int) -> Places:
@@ -132,7 +137,7 @@ def size_of(block: LogRecords) -> int:
     return len(block.table) if isinstance(block, Rows) else len(block.keys)
 
 
-def head_of(block: LogRecords, number: int, ordering: str) -> Head:
+def head_of(block: LogRecords, number: int, ordering: Ordering) -> Head:
     """What decides about the records of block `number`."""
     places = places_of(block, number)
     order = _chunk(ordering_column(block, ordering))
@@ -144,9 +149,9 @@ def head_of(block: LogRecords, number: int, ordering: str) -> Head:
     return Head(_chunk(block.table.column(KEY)), order, deleted, barrier, places, from_rows=True, only=block.only)
 
 
-def head_columns(ordering: str) -> tuple[str, ...]:
+def head_columns(ordering: Ordering) -> tuple[str, ...]:
     """The columns that `head_of` looks at; not every table has the last one."""
-    return (KEY, *((ordering,) if ordering else ()), IS_DELETED)
+    return (KEY, *ordering, IS_DELETED)
 
 
 def _deleted(table: pa.Table) -> Flags:
@@ -155,26 +160,30 @@ def _deleted(table: pa.Table) -> Flags:
     return flags_of(pc.fill_null(table.column(IS_DELETED), False))
 
 
-def _is_default(order: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Where an ordering value is Hudi's default: none, or the Integer 0 (a long 0 is compared as any value)."""
+def _is_default(order: Values) -> Values:
+    """Where an ordering value is Hudi's default: none, or the Integer 0 (a long 0 is compared as any value).
+
+    Values of several fields never are, whatever they are.
+    """
     if pa.types.is_int32(order.type):
         return pc.fill_null(pc.equal(order, pa.scalar(0, order.type)), True)
     return pc.is_null(order)
 
 
-def barriers_of(records: LogRecords, ordering: str) -> Flags:
+def barriers_of(records: LogRecords, ordering: Ordering) -> Flags:
     """The records of a block that are deletes without an ordering value to compare: deletes in commit order."""
     if isinstance(records, Deletes):
         return flags_of(_is_default(records.ordering))
     deleted = _deleted(records.table)
     if not ordering or not deleted.any():
         return np.zeros(len(deleted), np.bool_)
-    return deleted & flags_of(_is_default(records.table.column(ordering)))
+    return deleted & flags_of(_is_default(ordering_values(records.table, ordering)))
 
 
-def _chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _chunk(column: Values) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _chunked(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+def chunked(column: Values) -> pa.ChunkedArray:
+    """A column as a table has it."""
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])

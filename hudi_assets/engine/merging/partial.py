@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Places, flags_of, ranks_of
+from hudi_assets.engine.merging.ordering import ranks_of
+from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Places, flags_of
 from hudi_assets.engine.model import MergeMode
 
 _KEY = "_hoodie_record_key"

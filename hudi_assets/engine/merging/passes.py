@@ -22,7 +22,8 @@ import polars as pl
 import pyarrow as pa
 
 from hudi_assets.engine.errors import UnsupportedTable
-from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, head_columns, head_of, rows_of
+from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, chunked, head_columns, head_of, rows_of
+from hudi_assets.engine.merging.ordering import Ordering, ordering_values
 from hudi_assets.engine.merging.partial import Filling, Groups, filled_rows, find_filling, groups_of, together
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, without_ended
 from hudi_assets.engine.model import MergeMode
@@ -85,7 +86,7 @@ class SliceMerge:
     """
 
     source: SliceRecords
-    ordering: str
+    ordering: Ordering
     mode: MergeMode
     memory: int = DEFAULT_MEMORY
     leaving: Leaving | None = None
@@ -159,11 +160,12 @@ class SliceMerge:
             return
         decided = self._decided
         winners = find_winners(heads, self.mode, alive=self.leaving is not None).beside(above)
-        compared = [self.ordering] if self.mode.compares_base_rows else []
+        compared = self.ordering if self.mode.compares_base_rows else ()
         first = winners.first_matches(self._only) if self._only else None
         replaced, beaten = [], [np.empty(0, np.int64)]
         for rows in self._base([KEY, *compared]):
-            matched = winners.match(rows.column(KEY), rows.column(self.ordering) if compared else None, first)
+            values = chunked(ordering_values(rows, compared)) if compared else None
+            matched = winners.match(rows.column(KEY), values, first)
             replaced.append(matched.replaced)
             beaten.append(matched.beaten)
         if replaced:

@@ -7,17 +7,17 @@ place that has it. The rules are those of `merge`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.merging.ordering import WithNulls, at_least, ranks_of, refuse_undecided, with_nulls
 from hudi_assets.engine.model import MergeMode
 
 Places = npt.NDArray[np.int64]
@@ -150,10 +150,12 @@ class Winners:
         wins = self.barred[hits]
         open_ = np.flatnonzero(~wins)
         if len(open_) and ordering is not None:
-            base = pl.Series(ordering.take(pa.array(np.flatnonzero(found)[open_])))
-            won = pl.Series(self.ordering.take(pa.array(hits[open_])))
+            base = ordering.take(pa.array(np.flatnonzero(found)[open_]))
+            log_wins, undecided = at_least(self.ordering.take(pa.array(hits[open_])), base)
+            if undecided.any():
+                refuse_undecided(self.keys[hits[open_][undecided][0]].as_py())
             wins = wins.copy()
-            wins[open_] = (base.is_null() | (won >= base).fill_null(False)).to_numpy()
+            wins[open_] = log_wins
         replaced = np.zeros(len(keys), np.bool_)
         replaced[found] = wins
         return Matched(replaced, hits[~wins])
@@ -179,6 +181,15 @@ def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False)
         case MergeMode.EVENT_TIME_ORDERING:
             ended = np.zeros(len(numbers), np.bool_) if alive else _ended(heads, numbers, len(keys))
             won = _by_event_time(numbers, len(keys), ranks_of(ordering), barrier, ended)
+            if (nulls := with_nulls(ordering)) is not None:
+                other = _by_event_time(numbers, len(keys), nulls.highest, barrier, ended)
+                compared = np.flatnonzero(~ended & ~barrier)
+                undecided = [
+                    *np.flatnonzero(won != other),
+                    *_unlike_deletes(numbers, nulls, _from_rows(heads), compared),
+                ]
+                if undecided:
+                    refuse_undecided(keys[int(undecided[0])].as_py())
             barred = barrier[won]
         case MergeMode.COMMIT_TIME_ORDERING:
             won = _last(numbers, len(keys), np.arange(len(numbers)))
@@ -259,17 +270,6 @@ def _numbered(heads: Sequence[Head]) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     return keys, np.concatenate(indices).astype(np.int64)
 
 
-def ranks_of(ordering: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Numbers that compare as the ordering values do, a null below all others."""
-    whole = pa.types.is_integer(ordering.type) and ordering.type != pa.uint64()
-    if not ordering.null_count and (whole or pa.types.is_temporal(ordering.type)):
-        narrow = pa.types.is_temporal(ordering.type) and ordering.type.bit_width == 32
-        numbers: npt.NDArray[np.int64] = (ordering.cast(pa.int32()) if narrow else ordering).cast(pa.int64()).to_numpy()
-        return numbers
-    ranks: npt.NDArray[np.int64] = pl.Series(ordering).rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-    return ranks
-
-
 def _last(numbers: npt.NDArray[np.int64], keys: int, records: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Per key, the last of the given records (ascending) that have it; -1 where none has."""
     last = np.full(keys, _NONE, np.int64)
@@ -293,6 +293,25 @@ def _by_event_time(
         # The delete in commit order loses to whatever it leaves after it, whatever the ordering value.
         ranks = np.where(barrier, np.iinfo(np.int64).min, ranks)
     return _greatest(numbers, keys, ranks, np.flatnonzero(~ended))
+
+
+def _unlike_deletes(
+    numbers: npt.NDArray[np.int64], nulls: WithNulls, from_rows: Flags, compared: npt.NDArray[np.int64]
+) -> Iterator[int]:
+    """Keys of which a delete block's delete comes after a greater record that has its nulls elsewhere.
+
+    Hudi compares no two such values among log records: the delete wins. With the base row that the record becomes by a
+    compaction it does compare it.
+    """
+    met: dict[int, list[int]] = {}
+    some = np.isin(numbers[compared], numbers[compared[nulls.patterns[compared] > 0]])
+    for record in compared[some].tolist():
+        before = met.setdefault(int(numbers[record]), [])
+        if not from_rows[record] and any(
+            nulls.patterns[one] != nulls.patterns[record] and nulls.may_exceed(one, record) for one in before
+        ):
+            yield int(numbers[record])
+        before.append(record)
 
 
 def _fold_as_0_x(

@@ -43,8 +43,8 @@ class LogSummary(NamedTuple):
 
     `deletes` counts delete records (None: unknown), `barriers` those of them in commit order, which no other record
     is compared with; `rollbacks` command blocks that roll an instant back. `not_merged`: why its records are not merged
-    here, in a sentence. `partial`: some are partial updates. `bound`: for the promise, of a log file whose event times
-    are unknown.
+    here, in a sentence. `partial`: some are partial updates. `nulls`: one of several ordering fields is null in
+    some. `bound`: for the promise, of a log file whose event times are unknown.
     """
 
     min_event_time: int | None
@@ -57,12 +57,13 @@ class LogSummary(NamedTuple):
     undated: Undated | None = None
     not_merged: str | None = None
     partial: bool = False
+    nulls: bool = False
     bound: Bound | None = None
 
     @classmethod
     def stated(cls, low: int, high: int, deletes: int) -> LogSummary:
         """What a write stat says; quicker to make than by the arguments' names, and there may be a million."""
-        return tuple.__new__(cls, (low, high, deletes, 0, None, None, 0, None, None, False, None))
+        return tuple.__new__(cls, (low, high, deletes, 0, None, None, 0, None, None, False, False, None))
 
     @property
     def known(self) -> bool:
@@ -131,15 +132,17 @@ class ScannedLog(NamedTuple):
 def to_json(summary: LogSummary) -> list[Any]:
     """The summary as it is kept beside the table; a bound depends on settings, and is not."""
     values = list(summary[:-1])
-    if summary.partial:
+    if summary.nulls:
         return values
-    return values[:-1] if summary.not_merged is not None else values[:-2]
+    if summary.partial:
+        return values[:-1]
+    return values[:-2] if summary.not_merged is not None else values[:-3]
 
 
 def from_json(values: list[Any]) -> LogSummary:
     """What `to_json` gave; ValueError or TypeError for anything else."""
     low, high, deletes, rollbacks, reason, records, barriers, undated, *more = values
-    if len(more) > 2:
+    if len(more) > 3:
         raise ValueError("there are too many values")
     if undated is not None:
         rows, gone, least, most = undated

@@ -123,9 +123,9 @@ def _all_lose(
     """
     if reader.mode is MergeMode.COMMIT_TIME_ORDERING:
         return True
-    if not reader.ordering or not has_bounds(kind := reader.schema.field(reader.ordering).type):
-        return False
-    columns = [rows.column(reader.ordering) for rows in shown if len(rows)]
+    if len(reader.ordering) != 1 or not has_bounds(kind := reader.schema.field(reader.ordering[0]).type):
+        return False  # of several ordering fields, bounds say little
+    columns = [rows.column(reader.ordering[0]) for rows in shown if len(rows)]
     if any(column.null_count for column in columns):
         return False  # a null loses to everything
     least = joined(column_bounds(column) for column in columns).low
@@ -142,12 +142,14 @@ def _ordering_bounds(
         if stored.block.type is BlockType.PARQUET_DATA:
             footer = _block_footer(reader, stored)
             yield (
-                None if footer is None or _may_delete(reader, footer) else footer_bounds(footer, reader.ordering, kind)
+                None
+                if footer is None or _may_delete(reader, footer)
+                else footer_bounds(footer, reader.ordering[0], kind)
             )
         elif stored.block.is_data:
             yield None
     if base_file and reader.mode.compares_base_rows:
-        yield footer_bounds(reader.base_footer(base_file), reader.ordering, kind)
+        yield footer_bounds(reader.base_footer(base_file), reader.ordering[0], kind)
 
 
 def _may_delete(reader: SliceReader, footer: pq.FileMetaData) -> bool:

@@ -77,7 +77,7 @@ def slice_reader(state: TableState, columns: Columns = None) -> SliceReader:
     config = state.config
     # First: what is asked of a table that is not merged here may be wrong in other ways too.
     mode = config.merge_mode(state.storage.base)
-    return replace(_base_file_reader(state, columns), ordering=config.ordering_field, mode=mode)
+    return replace(_base_file_reader(state, columns), ordering=config.ordering_fields, mode=mode)
 
 
 def _base_file_reader(state: TableState, columns: Columns) -> SliceReader:
@@ -86,7 +86,7 @@ def _base_file_reader(state: TableState, columns: Columns) -> SliceReader:
     config.refuse_other_files(state.storage.base)
     chosen = chosen_columns(state.schema, columns, state.storage.base)
     memory = config.compaction.merge_memory
-    return SliceReader(state.storage, state.schema, "", state.committed, columns=chosen, memory=memory)
+    return SliceReader(state.storage, state.schema, (), state.committed, columns=chosen, memory=memory)
 
 
 def _slice_task(s: FileSlice) -> SliceTask:

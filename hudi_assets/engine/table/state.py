@@ -227,9 +227,10 @@ class TableState:
     @cached_property
     def schema(self) -> pa.Schema:
         """The table's Arrow schema, meta columns first."""
-        ordering = self.config.ordering_field if self.config.merging.not_merged is None else ""
-        if ordering and ordering not in self.data_schema.names:
-            raise CorruptTable(f"The table has no column {ordering!r} to order records by.", where=self.storage.base)
+        ordering = self.config.ordering_fields if self.config.merging.not_merged is None else ()
+        lacking = next((name for name in ordering if name not in self.data_schema.names), None)
+        if lacking is not None:
+            raise CorruptTable(f"The table has no column {lacking!r} to order records by.", where=self.storage.base)
         return avro_schema.with_meta_columns(self.data_schema)
 
     # -- files ------------------------------------------------------------------------------------

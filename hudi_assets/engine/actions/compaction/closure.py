@@ -17,7 +17,8 @@ from typing import Final, Protocol
 from hudi_assets.engine.model import MergeMode
 
 # Each mode has its rule below. One that is added takes whole slices until it has one, and so does a merge that is not
-# known. And so do partial updates: a column is filled by what comes first, and a base row comes last.
+# known. And so do partial updates: a column is filled by what comes first, and a base row comes last. And so do records
+# in which one of several ordering fields is null: what Hudi makes of two of them depends on which ones it compares.
 _HAVE_RULES: Final = frozenset(
     {
         MergeMode.EVENT_TIME_ORDERING,
@@ -50,6 +51,8 @@ class Summary(Protocol):
     @property
     def partial(self) -> bool: ...
     @property
+    def nulls(self) -> bool: ...
+    @property
     def known(self) -> bool: ...
 
 
@@ -65,7 +68,8 @@ class MergeRule:
     field, in a form that sorts as the times do.
     `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
     `finds_keys_in_base_files`: the index of the table's writers does (any but the bucket index).
-    `base_highest`: the greatest event time in the slice's base file, infinity where it is unknown.
+    `base_highest`: the greatest event time in the slice's base file, infinity where it is unknown. `several_fields`:
+    another field decides where two records have the same event time.
     """
 
     mode: MergeMode | None
@@ -73,6 +77,11 @@ class MergeRule:
     keeps_tombstones: bool = False
     finds_keys_in_base_files: bool = False
     base_highest: Callable[[], float] = _unknown
+    several_fields: bool = False
+
+    def may_exceed(self, one: float, other: float) -> bool:
+        """True where a record of the one event time may be greater than one of the other."""
+        return one > other or (self.several_fields and one == other)
 
 
 def close(known: Sequence[Summary], selected: Sequence[bool], rule: MergeRule) -> list[bool]:
@@ -112,7 +121,7 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     """True where a partial merge would part a rollback from its target, or give another answer than a whole one."""
     if any(s.rollbacks for s in known):
         return True
-    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial for s in known):
+    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial or s.nulls for s in known):
         return True
     taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):
@@ -182,7 +191,7 @@ def _may_have_one_in_commit_order(summary: Summary) -> bool:
 
 def _may_lie_below_a_base_row(remaining: Iterable[Summary], rule: MergeRule) -> bool:
     lowest = min((s.lowest for s in remaining), default=math.inf)
-    return not rule.by_event_time or (lowest < math.inf and rule.base_highest() > lowest)
+    return not rule.by_event_time or (lowest < math.inf and rule.may_exceed(rule.base_highest(), lowest))
 
 
 def _all_is_above(known: Sequence[Summary], selected: Sequence[bool], first: int, rule: MergeRule) -> bool:
@@ -190,4 +199,4 @@ def _all_is_above(known: Sequence[Summary], selected: Sequence[bool], first: int
     if not rule.by_event_time or any(selected[first:]):
         return False
     highest = max(s.highest for s in compress(known, selected))
-    return not any(s.lowest < highest for s in known[first:])
+    return not any(rule.may_exceed(highest, s.lowest) for s in known[first:])

@@ -185,6 +185,7 @@ class CompactionPlanner:
             BaseTimes(self.table.storage, column, unit).highest,
             self.table.config.compaction.whole_slices,
             TableTimes(state).oldest,
+            len(self.table.config.ordering_fields) > 1,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:

@@ -210,7 +210,7 @@ def _encode(block: LogRecords, spec: ResidueSpec, op: Operation) -> bytes:
         # Read past by every reader: these deletes have no event time that the base file still lacks.
         schema = json.dumps({**json.loads(schema), APPLIED_PROPERTY: True}, separators=(",", ":"), ensure_ascii=False)
     # Deletes of another field's order are undated; `ordering` is what they are compared by.
-    times = times_of(block, spec.column, spec.unit, spec.column if spec.by_event_time else "")
+    times = times_of(block, spec.column, spec.unit, (spec.column,) if spec.by_event_time else ())
     if isinstance(block, Rows):
         return encode_data_block(block.table, schema, spec.instant, times, spec.block_format)
     deletes = delete_records(block.keys.to_pylist(), op.partition, pa.chunked_array([block.ordering]))

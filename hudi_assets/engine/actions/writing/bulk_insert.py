@@ -89,7 +89,7 @@ def _one_per_key(grown: pa.Table | None, came: pa.Table, spec: WriteSpec) -> pa.
     return merge(
         grown,
         [Rows(came.combine_chunks())],
-        spec.config.ordering_field,
+        spec.config.ordering_fields,
         spec.schema,
         spec.config.merge_mode(spec.storage.base),
     )

@@ -31,6 +31,7 @@ from hudi_assets.engine.format.parquet_distinct import dictionary_columns
 from hudi_assets.engine.format.parquet_required import with_stand_ins
 from hudi_assets.engine.merging.delete_records import as_deletes, delete_records
 from hudi_assets.engine.merging.merge import KEY, Deletes, Rows
+from hudi_assets.engine.merging.ordering import ordering_type
 from hudi_assets.engine.model import EventTimeRange, MergeMode
 from hudi_assets.engine.model.units import EventTimeUnit, range_of, to_micros
 from hudi_assets.engine.storage import Storage
@@ -103,7 +104,7 @@ def check_fields(schema: pa.Schema, config: TableConfig) -> None:
     """Refuse a schema without the table's key, ordering, event-time or partition columns, by name."""
     needed = {
         "record key": config.record_key,
-        "ordering field": (config.ordering_field,) if config.ordering_field else (),
+        "ordering field": config.ordering_fields,
         "event-time field": (config.event_time_field,) if config.event_time_field else (),
         "partition field": config.partition_fields,
     }
@@ -253,7 +254,7 @@ def count_late(event_times: pa.ChunkedArray, spec: WriteSpec) -> int:
 
 def _times(records: Rows | Deletes, spec: WriteSpec, covered: EventTimeRange) -> BlockTimes:
     """What a block's header says; `covered`: the range of what came, also of records that it does not hold."""
-    times = times_of(records, spec.column, spec.unit, spec.config.ordering_field)
+    times = times_of(records, spec.column, spec.unit, spec.config.ordering_fields)
     if covered.known:
         times = replace(times, low=covered.min, high=covered.max)
     return replace(times, clock_ms=spec.clock_ms)
@@ -346,7 +347,7 @@ def delete_log(spec: WriteSpec, partition: str, target: Target, token: str, rows
             late = count_late(dated, spec)
     # As with rows: an exact split may lie between two deletes of a key.
     last = records if spec.config.merging.exact_split else list(_greatest_per_key(records).values())
-    times = _times(as_deletes(last, spec.schema.field(ordering).type if ordering else None), spec, came)
+    times = _times(as_deletes(last, ordering_type(spec.schema, spec.config.ordering_fields)), spec, came)
     covered = _COMMIT_ORDER if times.undated_deletes else came
     block = encode_delete_block(last, spec.avro_schema, spec.instant, times)
     stat, staged = _put_log(spec, partition, target, 0, token, block)

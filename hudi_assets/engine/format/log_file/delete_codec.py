@@ -72,9 +72,9 @@ class DeleteRecord:
     """One deleted key.
 
     `ordering_value` is the bare number for dates (days), times and timestamps (µs, UTC); text, bytes or a
-    Decimal for the rest. The default, int 0, is Hudi's "natural order": such a delete wins over every
-    earlier record. `ordering_type` None means: int for 0, else by the Python type (a whole number is a
-    long, a float a double).
+    Decimal for the rest; of several ordering fields (ARRAY) pairs of a value and its type. The default, int 0,
+    is Hudi's "natural order": such a delete wins over every earlier record. `ordering_type` None means: int
+    for 0, else by the Python type (a whole number is a long, a float a double).
     """
 
     record_key: str
@@ -247,7 +247,7 @@ def _unwrap_value(wrapped: tuple[str, dict[str, Any]] | None) -> tuple[OrderingV
     name, fields = wrapped
     kind = _KIND_OF[name]
     if kind is OrderingType.ARRAY:
-        return tuple(_unwrap_value(item)[0] for item in fields["wrappedValues"] or ()), kind
+        return tuple(map(_unwrap_value, fields["wrappedValues"] or ())), kind
     value = fields["value"]
     if kind is OrderingType.DECIMAL:
         unscaled = int.from_bytes(value, "big", signed=True)

@@ -29,6 +29,7 @@ from hudi_assets.engine.format.parquet_reader import (
 )
 from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, LogRecords, Rows, size_of
+from hudi_assets.engine.merging.ordering import Ordering, ordering_type
 from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.storage import Storage, each
 from hudi_assets.engine.table.log_files.headers import log_headers
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 OPERATION = "_hoodie_operation"
 APPLIED_PROPERTY = "hudi_assets.applied"
 """In a block's schema: its deletes were merged into the base file already (see `residue`)."""
+_AVRO_BLOCKS = "Let its writers write Avro blocks (hoodie.logfile.data.block.format=avro)."
 NOT_READ_WIDER = "The table's schema has changed since in a way that is not read."
 
 
@@ -83,7 +85,7 @@ class StoredBlock:
         self,
         storage: Storage,
         schema: pa.Schema,
-        ordering: str,
+        ordering: Ordering,
         columns: Sequence[str] | None = None,
         chosen: Flags | None = None,
         dictionaries: frozenset[str] = frozenset(),
@@ -101,7 +103,7 @@ class StoredBlock:
         return block_records(block, schema, ordering, where, columns, dictionaries)
 
     def to_look_at(
-        self, storage: Storage, schema: pa.Schema, ordering: str, columns: Sequence[str]
+        self, storage: Storage, schema: pa.Schema, ordering: Ordering, columns: Sequence[str]
     ) -> tuple[LogRecords, str | None]:
         """Its records in those of the columns that a look asks for, and why they are not merged here (None: they are).
 
@@ -116,7 +118,7 @@ class StoredBlock:
             rows = data_block_table(block, [name for name in columns if name in names])
             asked = [field.with_nullable(True) for field in schema if field.name in columns]
             only = frozenset(names) if is_partial(block) else None
-            problem = columns_not_merged(names) or _unordered(only, ordering)
+            problem = columns_not_merged(names) or _unordered(only, ordering) or _text_of_rows(block, schema, ordering)
             return Rows(avro_project.project(rows, pa.schema(asked)), only), problem
 
     def _whole(self, storage: Storage) -> LogBlock:
@@ -179,11 +181,11 @@ def _look_at(block: LogBlock, path: str, committed: CommittedInstants, found: Fo
 
 
 def scan_logs(
-    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: str, committed: CommittedInstants
+    storage: Storage, paths: Iterable[str], schema: pa.Schema, ordering: Ordering, committed: CommittedInstants
 ) -> LogScan:
     """Read log files in the given (log) order; rows have the columns of `schema`, no others are read.
 
-    `schema` has the record key and, where it is in the table, the ordering field and `_hoodie_is_deleted`.
+    `schema` has the record key and, where they are in the table, the ordering fields and `_hoodie_is_deleted`.
     """
     found = find_blocks(storage, paths, committed)
     records = [stored.records(storage, schema, ordering) for stored in found.blocks]
@@ -245,7 +247,7 @@ def refuse_columns(names: Sequence[str], where: str) -> None:
 def block_records(
     block: LogBlock,
     schema: pa.Schema,
-    ordering: str,
+    ordering: Ordering,
     where: str,
     columns: Sequence[str] | None = None,
     dictionaries: frozenset[str] = frozenset(),
@@ -259,7 +261,9 @@ def block_records(
     with _named(where):
         if block.type is BlockType.DELETE:
             deletes = delete_codec.decode_deletes(block.content)
-            return as_deletes(deletes, schema.field(ordering).type if ordering else None)
+            return as_deletes(deletes, ordering_type(schema, ordering))
+        if (problem := _text_of_rows(block, schema, ordering)) is not None:
+            raise UnsupportedTable(problem, where=where, hint=_AVRO_BLOCKS)
         rows = _needed_columns(block, schema.names, where, dictionaries)
         only = None
         if is_partial(block):
@@ -270,11 +274,25 @@ def block_records(
         return Rows(avro_project.project(rows, with_dictionaries(schema, rows.schema, dictionaries)), only)
 
 
-def _unordered(only: frozenset[str] | None, ordering: str) -> str | None:
+def _unordered(only: frozenset[str] | None, ordering: Ordering) -> str | None:
     """Why partial updates of these columns are not merged here; None where they are."""
-    if only is None or not ordering or ordering in only:
+    lacking = [] if only is None else [name for name in ordering if name not in only]
+    if not lacking:
         return None
-    return f"A partial update lacks the ordering field {ordering}, by which it would be merged."
+    return f"A partial update lacks the ordering field {lacking[0]}, by which it would be merged."
+
+
+def _text_of_rows(block: LogBlock, schema: pa.Schema, ordering: Ordering) -> str | None:
+    """Why these records are not merged here; None where they are.
+
+    Hudi 1.2.0 does not hold on to a text that it reads from a Parquet block: it compares what its buffer holds then.
+    """
+    if len(ordering) < 2 or block.type is not BlockType.PARQUET_DATA:
+        return None
+    texts = [name for name in ordering if pa.types.is_string(schema.field(name).type)]
+    if not texts:
+        return None
+    return f"Text of Parquet log blocks ({texts[0]}, one of several ordering fields) is not compared by Hudi as it is."
 
 
 @contextmanager

@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable, located
 from hudi_assets.engine.format.log_file.block_times import BlockTimes, block_times, stated_minimum
 from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock
-from hudi_assets.engine.merging.merge import Deletes, LogRecords, Rows, barriers_of, head_columns
+from hudi_assets.engine.merging.merge import (
+    Deletes,
+    LogRecords,
+    Rows,
+    barriers_of,
+    head_columns,
+    ordering_column,
+)
+from hudi_assets.engine.merging.ordering import Ordering, has_nulls, values_of_field
 from hudi_assets.engine.merging.winners import flags_of
 from hudi_assets.engine.model.log_summary import LogSummary, ScannedLog, Since, Undated
 from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_counts, range_of
@@ -30,7 +38,7 @@ from hudi_assets.engine.table.log_files.reader import (
 
 
 def scan_summary(
-    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: str, schema: pa.Schema
+    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: Ordering, schema: pa.Schema
 ) -> ScannedLog:
     """A log file's event times. Blocks of any instant count: that can only widen.
 
@@ -43,7 +51,7 @@ def scan_summary(
 
 
 def _scan(
-    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: str, schema: pa.Schema
+    storage: Storage, path: str, column: str, unit: EventTimeUnit | None, ordering: Ordering, schema: pa.Schema
 ) -> ScannedLog:
     by_type = None if unit in MICROS_OF else unit
     found: list[tuple[LogBlock, BlockTimes]] = []
@@ -52,15 +60,18 @@ def _scan(
     rollbacks = sum(block.type is BlockType.COMMAND for block in whole)
     not_merged = next(filter(None, map(block_not_merged, whole)), None)
     unread: str | None = None
+    nulls = False
     unknown = next((f"the block at byte {block.offset} is damaged" for block in blocks if block.framed), None)
     for block in [] if unknown else whole:
         if block.type is BlockType.COMMAND:
             continue
-        times = _by_header(block, column, unit)
+        # Of several ordering fields a header does not say which are null.
+        times = _by_header(block, column, unit) if len(ordering) < 2 else None
         if times is None:
             try:
                 records, other = _to_look_at(storage, path, block, schema, ordering, column)
                 not_merged = not_merged or other
+                nulls = nulls or has_nulls(ordering_column(records, ordering))
                 unknown = unknown or _kept_event_times(records, column)
                 times = _times_of(records, block, column, by_type, ordering, unit)
             except UnsupportedTable as error:
@@ -81,11 +92,11 @@ def _scan(
         # Nor is it known which of its records are deletes.
         summary = summary._replace(deletes=None, not_merged=not_merged)
     last = max((block.instant_time for block in whole), default="")
-    return ScannedLog(summary._replace(partial=any(map(is_partial, whole))), last)
+    return ScannedLog(summary._replace(partial=any(map(is_partial, whole)), nulls=nulls), last)
 
 
 def _to_look_at(
-    storage: Storage, path: str, block: LogBlock, schema: pa.Schema, ordering: str, column: str
+    storage: Storage, path: str, block: LogBlock, schema: pa.Schema, ordering: Ordering, column: str
 ) -> tuple[LogRecords, str | None]:
     if not is_read(block):
         raise UnsupportedTable(block_not_merged(block) or "")
@@ -124,7 +135,7 @@ def _times_of(
     block: LogBlock,
     column: str,
     by_type: EventTimeUnit | None,
-    ordering: str,
+    ordering: Ordering,
     unit: EventTimeUnit | None,
 ) -> BlockTimes:
     """A block's event times by its records; by what older headers say of rows that were beaten too."""
@@ -139,15 +150,15 @@ def _times_of(
     return replace(times, low=stated)
 
 
-def times_of(records: LogRecords, column: str, unit: EventTimeUnit | None, ordering: str) -> BlockTimes:
+def times_of(records: LogRecords, column: str, unit: EventTimeUnit | None, ordering: Ordering) -> BlockTimes:
     """What the records of a block say of their event times; without a unit, in the column's own numbers."""
     barriers = barriers_of(records, ordering)
     if isinstance(records, Rows):
         values, deletes = records.table.column(column), count_deleted(records.table)
     else:
         count = len(records.keys)
-        values = records.ordering if column == ordering else pa.nulls(count, records.ordering.type)
-        deletes = count
+        stated = values_of_field(records.ordering, ordering, column)
+        values, deletes = pa.nulls(count) if stated is None else stated, count
     undated = flags_of(pc.is_null(values))
     # A delete in commit order counts as one without event time, whatever its row says.
     gone = undated | barriers if isinstance(records, Deletes) else barriers

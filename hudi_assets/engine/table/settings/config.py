@@ -113,7 +113,7 @@ class TableConfig:
     name: str
     table_version: int
     record_key: tuple[str, ...]
-    ordering_field: str
+    ordering_fields: tuple[str, ...]
     event_time_field: str | None
     event_time_unit: str | None
     partition_fields: tuple[str, ...]
@@ -193,9 +193,14 @@ class TableConfig:
         return is_true(self.properties, CDC)
 
     @property
+    def ordering_field(self) -> str:
+        """The one ordering field; empty where the table has none, or several."""
+        return self.ordering_fields[0] if len(self.ordering_fields) == 1 else ""
+
+    @property
     def ordered_by_event_time(self) -> bool:
-        """True where the ordering field is the event-time field."""
-        return self.event_time_field is not None and self.ordering_field == self.event_time_field
+        """True where the ordering field, or the first of several, is the event-time field."""
+        return self.event_time_field is not None and self.ordering_fields[:1] == (self.event_time_field,)
 
 
 def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> TableConfig:
@@ -287,7 +292,7 @@ def parse_config(own: Mapping[str, str], where: str, given: Mapping[str, str] | 
         name=get("hoodie.table.name", "table"),
         table_version=layout.version,
         record_key=record_key,
-        ordering_field=merging.ordering_field,
+        ordering_fields=merging.ordering_fields,
         event_time_field=get(EVENT_TIME_FIELD) or None,
         event_time_unit=get(EVENT_TIME_UNIT) or None,
         # CustomKeyGenerator's fields have their kind behind a colon.

@@ -70,7 +70,7 @@ _WRITTEN_HERE: Final = "hudi_assets.clock"
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings:
-    """`ordering_field` is empty where the table has none, or several. `ours`: Hudi's table services never touch it.
+    """`ordering_fields` are empty where the mode asks for none. `ours`: Hudi's table services never touch it.
 
     `not_merged` says why this project does not merge the table's log records, and is None where it does. `mode` is how
     its records are ordered, None where that is not known. `null_may_keep`: a null in a row may leave the value that the
@@ -79,7 +79,7 @@ class MergeSettings:
 
     payload_class: str
     mode: MergeMode | None
-    ordering_field: str
+    ordering_fields: tuple[str, ...]
     ours: bool
     exact_split: bool
     not_merged: NotMerged | None = None
@@ -101,7 +101,7 @@ def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: s
     return MergeSettings(
         payload_class=payload,
         mode=mode,
-        ordering_field=ordering,
+        ordering_fields=ordering,
         ours=properties.get(TABLE_SERVICES, "shared").strip().lower() == "ours",
         exact_split=is_true(properties, EXACT_SPLIT),
         not_merged=problem and replace(problem, whole=not layout.hudi_executes_plans),
@@ -127,22 +127,22 @@ def _null_may_keep(properties: Mapping[str, str], payload: str) -> bool:
 
 def _mode_and_ordering(
     properties: Mapping[str, str], payload: str, layout: Layout, where: str
-) -> tuple[MergeMode | None, str, NotMerged | None]:
-    """Mode and ordering field, and what our merge does not do of the table's rules."""
+) -> tuple[MergeMode | None, tuple[str, ...], NotMerged | None]:
+    """Mode and ordering fields, and what our merge does not do of the table's rules."""
     other = rules_of_another_kind(properties, _delete_marker(properties, layout))
     try:
         _refuse_other_mergers(properties)
         mode = _mode(properties, payload, layout, where)
-        ordering = _ordering_field(properties, mode)
+        ordering = _ordering_fields_of(properties, mode)
     except UnsupportedTable as unknown:
-        fields = _ordering_fields(properties)
         hudi_can = not isinstance(unknown, _ContradictionError)
         problem = NotMerged(unknown.what, unknown.hint, hudi_can=hudi_can)
-        return None, fields[0] if len(fields) == 1 else "", other or problem
+        return None, _ordering_fields(properties), other or problem
     if other is not None:
         return None, ordering, other
-    if len(fields := _ordering_fields(properties)) > 1 and mode is not MergeMode.COMMIT_TIME_ORDERING:
-        return mode, ordering, NotMerged(f"The table has several ordering fields ({', '.join(fields)}).")
+    if len(ordering) > 1 and not layout.states_merge_mode:
+        # Hudi 0.x, which reads version 6 too, sees none of them.
+        return mode, ordering, NotMerged(f"The table has several ordering fields ({', '.join(ordering)}).")
     return mode, ordering, None
 
 
@@ -250,14 +250,13 @@ def _ordering_fields(properties: Mapping[str, str]) -> tuple[str, ...]:
     return listed(properties.get(ORDERING_FIELD) or properties.get(ORDERING_FIELDS) or "")
 
 
-def _ordering_field(properties: Mapping[str, str], mode: MergeMode) -> str:
-    """The one ordering field; none where the mode asks for none, or where there are several."""
-    fields = _ordering_fields(properties)
-    if mode is MergeMode.COMMIT_TIME_ORDERING or len(fields) > 1:
-        return ""
-    if not fields:
+def _ordering_fields_of(properties: Mapping[str, str], mode: MergeMode) -> tuple[str, ...]:
+    """The ordering fields; none where the mode asks for none."""
+    if mode is MergeMode.COMMIT_TIME_ORDERING:
+        return ()
+    if not (fields := _ordering_fields(properties)):
         raise UnsupportedTable(f"The table has no {ORDERING_FIELD}, and {mode} needs one.")
-    return fields[0]
+    return fields
 
 
 def new_merge_properties(mode: MergeMode, ordering_field: str | None, layout: Layout) -> dict[str, str]:
@@ -282,6 +281,11 @@ def new_merge_properties(mode: MergeMode, ordering_field: str | None, layout: La
         return {**payloads, **merger, MERGE_MODE: mode.value, MERGE_STRATEGY_ID: COMMIT_TIME_MERGER_ID}
     if not ordering_field:
         raise InvalidInput(f"A table with {mode} needs an ordering field.")
+    if len(listed(ordering_field)) > 1:
+        raise InvalidInput(
+            f"A new table takes one ordering field (got {ordering_field!r}).",
+            hint="Tables with several are read and compacted here, and written by Hudi.",
+        )
     if stated:
         payloads = {PAYLOAD_CLASS: DEFAULT_PAYLOAD} if layout.states_payload_class else {}
         ordering = {ORDERING_FIELDS: ordering_field, MERGE_STRATEGY_ID: EVENT_TIME_MERGER_ID}

@@ -13,6 +13,7 @@ from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTab
 from hudi_assets.engine.format.avro import project as avro_project
 from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damage, read_columns
 from hudi_assets.engine.merging.merge import head_columns, merge
+from hudi_assets.engine.merging.ordering import Ordering
 from hudi_assets.engine.merging.passes import DEFAULT_MEMORY
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.storage import Storage
@@ -35,7 +36,7 @@ class SliceReader:
 
     storage: Storage
     schema: pa.Schema  # with meta columns
-    ordering: str  # empty where the table has no ordering field
+    ordering: Ordering  # empty where the table has no ordering field
     committed: CommittedInstants
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
     columns: tuple[str, ...] | None = None
@@ -48,7 +49,7 @@ class SliceReader:
 
     @property
     def merged(self) -> pa.Schema:
-        """`shown`, and what the merge looks at: record key, ordering field, `_hoodie_is_deleted`."""
+        """`shown`, and what the merge looks at: record key, ordering fields, `_hoodie_is_deleted`."""
         if self.columns is None:
             return self.schema
         names = {*self.columns, *head_columns(self.ordering)}
