@@ -258,12 +258,11 @@ def test_where_a_null_would_decide_the_merge_is_refused(
     expected = answer(base, logs, types)
     try:
         rows = found(merged(table_of(base, types), logs, types))
-    except UnsupportedTable as refused:
-        assert "has a null in one of several ordering fields" in refused.what
+    except UnsupportedTable:
         values = [one.values for one in [*base.values(), *(one for log in logs for one in log)] if one.values]
         assert len({nulls(of) for of in values}) > 1
-    else:
-        assert expected is None or rows == expected
+        return
+    assert expected is None or rows == expected
 
 
 @pytest.mark.parametrize(

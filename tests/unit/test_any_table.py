@@ -43,7 +43,6 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
     "properties of the merger": (9, {"hoodie.record.merge.property.mine": "x"}, "properties of its own"),
     "half a marker": (9, {f"{_MERGER}marker": "D"}, "properties of its own"),
     "a marker of version 6": (6, {f"{_MERGER}field": "Op", f"{_MERGER}marker": "D"}, "properties of its own"),
-    "several ordering fields": (9, {"hoodie.table.ordering.fields": "ts,n"}, "several ordering fields"),
     "several ordering fields of version 6": (
         6,
         {"hoodie.table.precombine.field": None, "hoodie.table.ordering.fields": "ts,n"},
@@ -215,25 +214,24 @@ def test_files_of_another_kind_are_looked_at_alone(name: str, session: LocalSess
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
+    "name",
     [
-        ("several ordering fields", True),
-        ("partial updates", False),
-        ("custom mode", False),
-        ("properties of the merger", False),  # with event-time ordering: a row may be a delete
-        ("custom payload", False),
+        "partial updates",
+        "custom mode",
+        "properties of the merger",  # with event-time ordering: a row may be a delete
+        "custom payload",
         # Hudi's execution carries nothing over.
-        ("several ordering fields of version 6", False),
+        "several ordering fields of version 6",
     ],
 )
-def test_a_plan_parts_slices_where_the_order_of_records_is_known(
-    name: str, parts: bool, session: LocalSession, tmp_path: Path
+def test_a_plan_takes_whole_slices_where_the_order_of_records_is_not_known(
+    name: str, session: LocalSession, tmp_path: Path
 ) -> None:
     version, stated, _ = RULES[name]
     stating(made(session, tmp_path / "t", version), stated)
     plan = opened(made_at(tmp_path), **HUDI).plan_compaction(threshold=2 * HOUR + 10)
     assert isinstance(plan, Plan)
-    assert [len(op.log_files) for op in plan.operations] == [2 if parts else 3] * 2
+    assert [len(op.log_files) for op in plan.operations] == [3] * 2
     assert not any(op.carried_over for op in plan.operations)
 
 
@@ -557,15 +555,19 @@ def test_unknown_event_times_hide_nothing_else_of_a_log_file(
     assert not opened(table).pending_plan()
 
 
-@pytest.mark.parametrize(("ordering", "bounded"), [("ts,n", False), ("ts", True)])
+@pytest.mark.parametrize(
+    ("version", "ordering", "bounded"), [(6, "ts,n", False), (9, "nobody", False), (9, "ts,n", True), (9, "ts", True)]
+)
 def test_a_delete_with_several_ordering_values_has_an_event_time(
-    ordering: str, bounded: bool, session: LocalSession, tmp_path: Path
+    version: int, ordering: str, bounded: bool, session: LocalSession, tmp_path: Path
 ) -> None:
-    """The owner's word that deletes without one count at their commit does not bound it."""
-    table = made(session, tmp_path / "t", 9)
+    """The owner's word that deletes without one count at their commit does not bound it, where it is not read."""
+    table = made(session, tmp_path / "t", version)
     keys = session.rows([{"id": "a", "p": "a"}], pa.schema([("id", pa.string()), ("p", pa.string())]))
     opened(table).delete(session, keys)
-    stating(table, {"hoodie.table.ordering.fields": ordering})
+    mode = {"hoodie.record.merge.mode": "CUSTOM"} if ordering == "nobody" else {}
+    fields = {"hoodie.table.ordering.fields": None if ordering == "nobody" else ordering}
+    stating(table, {"hoodie.table.precombine.field": None, **fields, **mode})
     word = {"hudi_assets.deletes.event.time": "commit"}
     promise = HudiTable.open(table.path, settings=word).freshness()
     assert (promise.min_event_time is not None) == bounded

@@ -123,33 +123,31 @@ def _all_lose(
     """
     if reader.mode is MergeMode.COMMIT_TIME_ORDERING:
         return True
-    if len(reader.ordering) != 1 or not has_bounds(kind := reader.schema.field(reader.ordering[0]).type):
-        return False  # of several ordering fields, bounds say little
-    columns = [rows.column(reader.ordering[0]) for rows in shown if len(rows)]
+    # Of several ordering fields, bounds of one say little.
+    if len(reader.ordering) != 1 or not has_bounds((field := reader.schema.field(reader.ordering[0])).type):
+        return False
+    columns = [rows.column(field.name) for rows in shown if len(rows)]
     if any(column.null_count for column in columns):
         return False  # a null loses to everything
     least = joined(column_bounds(column) for column in columns).low
     return all(
         bounds is not None and (bounds.high is None or bounds.high <= least)
-        for bounds in _ordering_bounds(reader, base_file, older, kind)
+        for bounds in _ordering_bounds(reader, base_file, older, field)
     )
 
 
 def _ordering_bounds(
-    reader: SliceReader, base_file: str | None, older: Sequence[StoredBlock], kind: pa.DataType
+    reader: SliceReader, base_file: str | None, older: Sequence[StoredBlock], field: pa.Field
 ) -> Iterable[Bounds | None]:
     for stored in older:
         if stored.block.type is BlockType.PARQUET_DATA:
             footer = _block_footer(reader, stored)
-            yield (
-                None
-                if footer is None or _may_delete(reader, footer)
-                else footer_bounds(footer, reader.ordering[0], kind)
-            )
+            told = footer is not None and not _may_delete(reader, footer)
+            yield footer_bounds(footer, field.name, field.type) if told else None
         elif stored.block.is_data:
             yield None
     if base_file and reader.mode.compares_base_rows:
-        yield footer_bounds(reader.base_footer(base_file), reader.ordering[0], kind)
+        yield footer_bounds(reader.base_footer(base_file), field.name, field.type)
 
 
 def _may_delete(reader: SliceReader, footer: pq.FileMetaData) -> bool:

@@ -75,8 +75,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a slice with what is not merged is parted",
         f"{_ACTIONS}/closure.py",
-        "    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial for s in known):",
-        "    if rule.mode not in _HAVE_RULES or any(s.partial for s in known):",
+        "    if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial or s.nulls for s in known):",
+        "    if rule.mode not in _HAVE_RULES or any(s.partial or s.nulls for s in known):",
         ("tests/unit/test_any_table.py::test_a_slice_with_other_blocks_is_taken_whole",),
     ),
     Breakage(
@@ -84,7 +84,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ACTIONS}/planning.py",
         "            merging.mode if parts else None,\n",
         "            merging.mode,\n",
-        ("tests/unit/test_any_table.py::test_a_plan_parts_slices_where_the_order_of_records_is_known",),
+        ("tests/unit/test_any_table.py::test_a_plan_takes_whole_slices_where_the_order_of_records_is_not_known",),
     ),
     Breakage(
         "Hudi is given any plan of version 6",
@@ -117,8 +117,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what is not merged is forgotten with the first look",
         "hudi_assets/engine/model/log_summary.py",
-        "    return values[:-1] if summary.not_merged is not None else values[:-2]\n",
-        "    return values[:-2]\n",
+        "    return values[:-2] if summary.not_merged is not None else values[:-3]\n",
+        "    return values[:-3]\n",
         LOOKS,
     ),
     Breakage(

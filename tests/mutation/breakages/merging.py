@@ -11,9 +11,9 @@ TABLES = ("tests/property/test_modes_in_tables.py",)
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "of equal ordering values the earlier record wins against the base row",
-        f"{_ENGINE}/merging/winners.py",
-        "(won >= base).fill_null(False)",
-        "(won > base).fill_null(False)",
+        f"{_ENGINE}/merging/ordering.py",
+        "(mine >= theirs).fill_null(False)",
+        "(mine > theirs).fill_null(False)",
         ("tests/property/test_merge_modes.py::test_the_merge_agrees_with_the_loop",),
     ),
     Breakage(

@@ -87,6 +87,7 @@ def _scan(
     if unread is not None:
         summary = summary._replace(reason=f"{path}: {unread}")
     if unknown is not None:
+        nulls = len(ordering) > 1
         summary = LogSummary(None, None, None, rollbacks, unknown)
     if (not_merged := not_merged or unread) is not None:
         # Nor is it known which of its records are deletes.
