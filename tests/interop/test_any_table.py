@@ -51,8 +51,7 @@ More = Callable[[int, int, str], dict[str, Any]]
 class Cell:
     """A configuration. `words`: why it is not merged here. `more`: further columns, by key, batch and kind of batch.
 
-    With them a delete is a row that says so. `remains`: the minute of the earliest event that a plan at minute 40
-    leaves; None where it takes whole slices, so that nothing remains.
+    With them a delete is a row that says so.
     """
 
     name: str
@@ -60,7 +59,6 @@ class Cell:
     options: Mapping[str, str] = field(default_factory=dict)
     release: str = "1.2.0"
     more: More | None = None
-    remains: int | None = None
 
     def write(self, hudi: Hudi, path: Path) -> None:
         options = self.all_options()
@@ -113,15 +111,11 @@ COLUMNS = (
 )
 # Keys, the minute of the first one's event, and what is done. The third batch is late.
 BATCHES = ((range(8), 0, "I"), ([0, 1, 2, 3], 30, "U"), ([2, 5], 20, "U"), ([4], 58, "D"), ([1, 6], 90, "U"))
-LATE, DELETE = 22, 62
+LATE = 22
 
 
 def change(number: int, mark: int, kind: str) -> dict[str, Any]:
     return {"Op": kind}
-
-
-def numbered(number: int, mark: int, kind: str) -> dict[str, Any]:
-    return {"seq": mark}
 
 
 CELLS = (
@@ -132,7 +126,6 @@ CELLS = (
         release="0.15.0",
     ),
     Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change),
-    Cell("two ordering fields, v9", "several ordering fields", {ORDERING: "ts,seq"}, more=numbered, remains=DELETE),
 )
 
 
@@ -205,16 +198,11 @@ def promise_holds(cell: Cell, hudi: Hudi, path: Path) -> None:
     assert not table.state().timeline.pending_compactions
     assert table.validate() == ()
     promise = table.freshness()
-    if cell.remains is None:
-        assert table.stats().remaining_log_files == 0
-        assert promise.freshness == promise.computed_at - LATENCY_MS
-    else:
-        assert promise.freshness == START + cell.remains * MINUTE - 1
+    assert table.stats().remaining_log_files == 0
+    assert promise.freshness == promise.computed_at - LATENCY_MS
     assert promise.freshness is not None
-    written = [(n, START + (minute + n) * MINUTE, kind) for numbers, minute, kind in BATCHES for n in numbers]
-    # A delete that is no row has no event time: by the data latency it happened lately.
-    undated = cell.more is None and cell.remains is not None
-    later = {f"k{n}" for n, at, kind in written if at > promise.freshness or (undated and kind == "D")}
+    written = [(n, START + (minute + n) * MINUTE) for numbers, minute, _ in BATCHES for n in numbers]
+    later = {f"k{n}" for n, at in written if at > promise.freshness}
     shown, rows = (
         [row for row in hudi.read(path, query).to_pylist() if row["id"] not in later]
         for query in ("read_optimized", "snapshot")

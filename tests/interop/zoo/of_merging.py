@@ -90,12 +90,15 @@ LISTED = (
         deletes=Deletes.ROW,
         options={ORDERING: "_event_lsn", "hoodie.payload.ordering.field": "_event_lsn"},
     ),
-    _payload(
-        "debezium.MySqlDebeziumAvroPayload",
-        "several ordering fields",
+    Configuration(
+        "MySqlDebeziumAvroPayload",
         columns=_mysql,
         deletes=Deletes.ROW,
-        options={ORDERING: "_event_bin_file,_event_pos", "hoodie.payload.ordering.field": None},
+        options={
+            PAYLOAD: _MODEL + "debezium.MySqlDebeziumAvroPayload",
+            ORDERING: "_event_bin_file,_event_pos",
+            "hoodie.payload.ordering.field": None,
+        },
     ),
     Configuration(
         "delete marker",
@@ -124,7 +127,12 @@ LISTED = (
         "several ordering fields",
         options={ORDERING: "ts,seq", "hoodie.payload.ordering.field": None},
         columns=_sequence,
-        merged=Refused("several ordering fields"),
+    ),
+    Configuration(
+        "several ordering fields",
+        version=8,
+        options={ORDERING: "ts,seq", "hoodie.payload.ordering.field": None},
+        columns=_sequence,
     ),
     Configuration(
         "ordering field is not the event time",
