@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,9 @@ def test_nulls_that_decide_nothing(path: Path, session: LocalSession, hudi_1_2: 
 @pytest.mark.parametrize("case", FAILING)
 def test_hudi_fails_where_a_null_would_decide(case: str, path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
     table = written(hudi_1_2, path, {"a": FAILING[case]})
-    with pytest.raises(HudiError, match="cannot be cast"):
+    with pytest.raises(
+        HudiError, match="cannot be cast" if not any(gone for *_, gone in FAILING[case]) else "Union is malf"
+    ):
         hudi_1_2.read(path)
     with pytest.raises(UnsupportedTable, match="Of the key 'a' a record has a null in one of several ordering fields"):
         table.snapshot(session).toArrow()
@@ -207,23 +210,64 @@ def test_hudi_takes_a_delete_whose_nulls_are_elsewhere(path: Path, session: Loca
     assert values(hudi_1_2.read(between)) == {name: "2"}
 
 
+def test_a_null_of_integers_is_zero_and_floating_point_is_javas(
+    path: Path, session: LocalSession, hudi_1_2: Hudi
+) -> None:
+    names = {"id": pa.string(), "ts": pa.int64(), "whole": pa.int32(), "double": pa.float64(), "v": pa.string()}
+    nan = float("nan")
+    said: dict[str, list[tuple[int | None, float]]] = {
+        "a null is more than -1": [(-1, 0.0), (None, 0.0), (-1, 0.0)],
+        "a null is less than 1": [(1, 0.0), (None, 0.0)],
+        "a base row's null": [(None, 0.0), (-1, 9.0)],
+        "-0.0 is less": [(0, 0.0), (0, -0.0)],
+        "0.0 is more": [(0, -0.0), (0, 0.0), (0, -0.0)],
+        "NaN is most": [(0, nan), (0, 1e300)],
+        "NaN is NaN": [(0, 1.0), (0, nan), (0, nan)],
+        "of floating point": [(0, -1.5), (0, -2.5), (0, -1.0)],
+    }
+    for number in range(3):
+        rows = [
+            {"id": key, "ts": 1, "whole": of[number][0], "double": of[number][1], "v": str(number + 1)}
+            for key, of in said.items()
+            if number < len(of)
+        ]
+        given = writer(9, ("ts", "whole", "double")) | {"hoodie.datasource.write.operation": "upsert"}
+        table = pa.Table.from_pylist(rows, pa.schema(names))
+        hudi_1_2.write(path, table, given, "append" if number else "overwrite")
+    expected = dict(zip(said, "21112133", strict=True))
+    assert values(hudi_1_2.read(path)) == expected
+    assert values(HudiTable.open(str(path), settings=SETTINGS).snapshot(session).toArrow()) == expected
+
+
 # ------------------------------------------------------------------------------------------- text in Parquet blocks
 
 
-def test_hudi_does_not_compare_text_of_parquet_blocks(path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
-    """What it compares is what its buffer holds by then: of the key b the row with the lesser text wins."""
-    schema = pa.schema({"id": pa.string(), "ts": pa.int64(), "seq": pa.string(), "v": pa.string()})
+TEXTS = ("10", "9", "a", "ab", "b", "z", "\u00e9", "Z", "")
 
-    def write(operation: str, *said: tuple[str, str, str]) -> None:
-        rows = pa.Table.from_pylist([{"id": key, "ts": 1, "seq": seq, "v": v} for key, seq, v in said], schema)
-        given = writer(9, ("ts", "seq"), "parquet") | {"hoodie.datasource.write.operation": operation}
+
+@pytest.mark.parametrize("blocks", ["avro", "parquet"])
+def test_hudi_does_not_compare_text_of_parquet_blocks(
+    blocks: str, path: Path, session: LocalSession, hudi_1_2: Hudi
+) -> None:
+    """What it compares is what its buffer holds by then."""
+    schema = pa.schema({"id": pa.string(), "ts": pa.int64(), "seq": pa.string(), "v": pa.string()})
+    pairs = {f"{kind}{n}": pair for kind in "bl" for n, pair in enumerate(product(TEXTS, TEXTS))}
+
+    def write(operation: str, kinds: str, which: int) -> None:
+        said = [(key, pair[which]) for key, pair in pairs.items() if key[0] in kinds]
+        rows = pa.Table.from_pylist([{"id": k, "ts": 1, "seq": seq, "v": "01"[which]} for k, seq in said], schema)
+        given = writer(9, ("ts", "seq"), blocks) | {"hoodie.datasource.write.operation": operation}
         hudi_1_2.write(path, rows, given, "append" if path.exists() else "overwrite")
 
-    write("bulk_insert", ("a", "5", "base"))
-    write("upsert", ("b", "9", "greater"), ("c", "1", "greater"))
-    write("upsert", ("b", "5", "lesser"), ("c", "1", "lesser"))
-    assert values(hudi_1_2.read(path))["b"] == "lesser"
+    write("bulk_insert", "b", 0)
+    write("upsert", "l", 0)
+    write("upsert", "bl", 1)
+    expected = {key: "1" if new.encode() >= old.encode() else "0" for key, (old, new) in pairs.items()}
     table = HudiTable.open(str(path), settings=SETTINGS)
+    if blocks == "avro":
+        assert values(hudi_1_2.read(path)) == values(table.snapshot(session).toArrow()) == expected
+        return
+    assert values(hudi_1_2.read(path)) != expected
     with pytest.raises(UnsupportedTable, match=r"Text of Parquet log blocks \(seq, one of several ordering fields\)"):
         table.snapshot(session).toArrow()
     with pytest.raises(UnsupportedTable, match="Text of Parquet log blocks"):

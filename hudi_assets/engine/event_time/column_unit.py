@@ -9,6 +9,7 @@ from typing import Final
 from hudi_assets.engine.errors import CorruptTable, InvalidInput
 from hudi_assets.engine.format.parquet_footer import footer_stats
 from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damage
+from hudi_assets.engine.merging.ordering import Ordering
 from hudi_assets.engine.model import BaseFile
 from hudi_assets.engine.model.column_unit import (
     EARLIEST_MS,
@@ -144,3 +145,12 @@ def is_doubtful(known: ColumnUnit, low_ms: int, high_ms: int, now_ms: int) -> bo
     if known.unit not in MICROS_OF:
         return False
     return contradiction(known, _counted(known.unit, [("", low_ms, high_ms)], now_ms)) is not None
+
+
+def ordering_of(state: TableState) -> Ordering:
+    """The ordering fields by which a look reads event times of deletes.
+
+    None where one is no column: where nothing is merged here, that is no error.
+    """
+    fields = state.config.ordering_fields
+    return fields if all(name in state.schema.names for name in fields) else ()

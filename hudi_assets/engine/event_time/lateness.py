@@ -9,13 +9,13 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_assets.engine.errors import located
-from hudi_assets.engine.event_time.column_unit import is_doubtful
+from hudi_assets.engine.errors import UnsupportedTable, located
+from hudi_assets.engine.event_time.column_unit import is_doubtful, ordering_of
 from hudi_assets.engine.event_time.latency import LATEST_COMMITS, LogEvidence, ObservedLatency, observe
 from hudi_assets.engine.event_time.table_times import TableTimes
-from hudi_assets.engine.format.log_file.codec import BlockType, read_blocks
+from hudi_assets.engine.format.log_file.codec import BlockType, LogBlock, read_blocks
 from hudi_assets.engine.merging.merge import Deletes
-from hudi_assets.engine.merging.ordering import values_of_field
+from hudi_assets.engine.merging.ordering import Values, values_of_field
 from hudi_assets.engine.model import Action, LogFile
 from hudi_assets.engine.model.units import EventTimeUnit, parse_latency, to_micros
 from hudi_assets.engine.table.log_files.reader import block_records, column_names, data_block_table, is_read
@@ -166,14 +166,22 @@ def _count_late(state: TableState, log: LogFile, where: str, freshness_ms: int) 
             late = _count(data_block_table(block, [column]).column(column), unit, freshness_ms) if dated else 0
         else:
             late = 0
-            ordering = state.config.ordering_fields
-            if column in ordering:
-                records = block_records(block, state.schema, ordering, where)
-                times = values_of_field(records.ordering, ordering, column) if isinstance(records, Deletes) else None
-                late = 0 if times is None else _count(times, unit, freshness_ms)
+            times = _times_of_deletes(block, state, column, where)
+            late = 0 if times is None else _count(times, unit, freshness_ms)
         if late:
             counts[block.instant_time] = counts.get(block.instant_time, 0) + late
     return counts
+
+
+def _times_of_deletes(block: LogBlock, state: TableState, column: str, where: str) -> Values | None:
+    ordering = ordering_of(state)
+    if column not in ordering:
+        return None
+    try:
+        records = block_records(block, state.schema, ordering, where)
+    except UnsupportedTable:  # values that are not merged here
+        return None
+    return values_of_field(records.ordering, ordering, column) if isinstance(records, Deletes) else None
 
 
 def _count(values: pa.Array | pa.ChunkedArray, unit: EventTimeUnit, freshness_ms: int) -> int:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from hudi_assets.engine.event_time import column_unit
-from hudi_assets.engine.event_time.column_unit import column_of, stated_unit
+from hudi_assets.engine.event_time.column_unit import column_of, ordering_of, stated_unit
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
 from hudi_assets.engine.event_time.remembering import remember, remembered_stats
 from hudi_assets.engine.gc_pause import no_collecting
@@ -332,9 +332,7 @@ def scan(state: TableState, logs: Iterable[LogFile]) -> dict[str, ScannedLog]:
     stated = stated_unit(state)
     unit = stated.unit if stated else None
     schema = state.schema
-    # Where nothing is merged here, they need not be columns.
-    fields = state.config.ordering_fields
-    ordering = fields if all(name in schema.names for name in fields) else ()
+    ordering = ordering_of(state)
     if len(ordering) > 1:
         kind = f"{kind} by {','.join(ordering)}"
     known = _read_cache(state, column, kind)

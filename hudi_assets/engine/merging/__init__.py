@@ -6,7 +6,7 @@
 - `passes.SliceMerge`: the same within a memory budget, whatever the slice's size. `passes.SliceRecords` is what it
   reads, `passes.Leaving` what it leaves to readers of the new slice.
 - `partial.Filling`: partial updates, which older records of the key fill.
-- `delete_records`: the ordering values of deletes.
+- `ordering`: ordering values, of one field or of several. `delete_records`: those of deletes.
 
 Queries (`table.slices`) and compactions (`actions.compaction`) call `passes`. The rules, and where Hudi's releases
 differ, are in `docs/explanation/merge.md`.

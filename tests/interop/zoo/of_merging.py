@@ -93,7 +93,7 @@ LISTED = (
     Configuration(
         "MySqlDebeziumAvroPayload",
         columns=_mysql,
-        deletes=Deletes.ROW,
+        deletes=Deletes.ROW_WITHOUT_TIME,
         options={
             PAYLOAD: _MODEL + "debezium.MySqlDebeziumAvroPayload",
             ORDERING: "_event_bin_file,_event_pos",

@@ -18,6 +18,7 @@ from hudi_assets.engine.actions.writing.log_files import (
     write_rows,
 )
 from hudi_assets.engine.actions.writing.lookup import group_numbers, lookup_of, write_found_deletes, write_found_rows
+from hudi_assets.engine.actions.writing.ordering_fields import refuse_ordering_values, refuse_rows
 from hudi_assets.engine.actions.writing.packing import Packing
 from hudi_assets.engine.actions.writing.row_checks import RowCount
 from hudi_assets.engine.errors import Conflict, HudiAssetsError, InvalidInput, UnsupportedTable
@@ -82,7 +83,7 @@ class Writer:
     def _write(self, df: Frame, operation: str, clock_ms: int | None, batch_id: str | None) -> CommitResult:
         self._refuse_other_tables()
         self._refuse_marked_rows()
-        self._refuse_several_ordering_fields()
+        refuse_rows(self.table.config, self.table.path)
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.table.config)
         state = self._evolved(self.table.read(), spark.schema_of(df))
@@ -103,7 +104,7 @@ class Writer:
                     where=self.table.path,
                     hint="Give the columns of the record key and of the partition.",
                 )
-        self._refuse_some_ordering_values(given)
+        refuse_ordering_values(self.table.config, given, self.table.path)
         ordering = self.table.config.ordering_field
         wanted = (*self.table.config.record_key, *self.table.config.partition_fields)
         df = spark.select(df, list(dict.fromkeys((*wanted, ordering) if ordering in given else wanted)))
@@ -112,23 +113,6 @@ class Writer:
         return self._commit(df, [], by_value, DELETE, clock_ms, batch_id)
 
     # -- checks before anything is written ----------------------------------------------------------
-
-    def _refuse_several_ordering_fields(self) -> None:
-        if len(fields := self.table.config.ordering_fields) > 1:
-            raise UnsupportedTable(
-                f"The table has several ordering fields ({', '.join(fields)}): its rows are not written here.",
-                where=self.table.path,
-                hint="Let Hudi go on writing rows. Deleting, compacting, cleaning and reading here is supported.",
-            )
-
-    def _refuse_some_ordering_values(self, given: Sequence[str]) -> None:
-        fields = self.table.config.ordering_fields
-        if len(fields) > 1 and (stated := [name for name in fields if name in given]):
-            raise UnsupportedTable(
-                f"A delete with values of several ordering fields ({', '.join(fields)}) is not written here.",
-                where=self.table.path,
-                hint=f"Leave {', '.join(stated)} out: the delete counts then whatever a row's values are.",
-            )
 
     def _refuse_marked_rows(self) -> None:
         marker = self.table.config.merging.delete_marker
