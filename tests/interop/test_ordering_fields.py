@@ -92,9 +92,9 @@ class Numbered(Life):
             self.upsert()
 
     def at(self, number: int, *, wild: bool) -> int:
-        """Ties with what the key had are common: the second field decides them."""
+        """Ties with what the key had are common: the second field decides them. A new batch may have none, and wait."""
         seen = self.known.setdefault(number, [])
-        if seen and self.random.random() < 0.35:
+        if seen and self.random.random() < (0.35 if wild else 0.05):
             return self.random.choice(seen)
         return super().at(number, wild=wild)
 

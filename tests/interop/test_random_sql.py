@@ -241,7 +241,7 @@ def services_off(hudi: Hudi) -> Iterator[None]:
         hudi.ask("sql", statement=f"reset {key}")
 
 
-@pytest.mark.parametrize("ordering", [("ts",), pytest.param(("ts", "b"), marks=pytest.mark.slow)], ids=",".join)
+@pytest.mark.parametrize("ordering", [("ts",), pytest.param(("ts", "b"), marks=pytest.mark.slow)], ids="-".join)
 def test_random_statements(ordering: tuple[str, ...], path: Path, session: LocalSession, hudi_1_2: Hudi) -> None:
     life = Life(hudi_1_2, session, path, ordering)
     with services_off(hudi_1_2):
