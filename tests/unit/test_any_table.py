@@ -447,6 +447,19 @@ def test_a_partial_update_without_its_ordering_value_is_not_merged_here(session:
     assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
 
 
+def test_partial_updates_with_several_ordering_fields_are_not_merged_here(
+    session: LocalSession, tmp_path: Path
+) -> None:
+    """SQL of 1.2.0 makes no such table."""
+    table = made(session, tmp_path / "t", 9)
+    stating(table, {"hoodie.table.ordering.fields": "ts,n"})
+    other_writers_block(table, PARTIAL, ["_hoodie_commit_time", "_hoodie_record_key", "ts", "n"])
+    for call in (opened(table).plan_compaction, lambda: opened(table).snapshot(session).toArrow()):
+        with pytest.raises(UnsupportedTable, match="Partial updates of a table with several ordering fields"):
+            call()
+    assert isinstance(opened(table, **HUDI).plan_compaction(), Plan)
+
+
 COMMIT_TIME: Mapping[str, str | None] = {
     "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
     "hoodie.record.merge.strategy.id": None,

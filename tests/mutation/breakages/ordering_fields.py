@@ -93,6 +93,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         (f"{_UNIT}test_text_of_parquet_blocks_is_not_merged",),
     ),
     Breakage(
+        "partial updates are merged by several fields",
+        f"{_ENGINE}/table/log_files/reader.py",
+        "    if only is not None and len(ordering) > 1:\n",
+        "    if False:\n",
+        ("tests/unit/test_any_table.py::test_partial_updates_with_several_ordering_fields_are_not_merged_here",),
+    ),
+    Breakage(
         "a slice in which one of several fields may be null is parted",
         _CLOSURE,
         "s.not_merged or s.partial or s.nulls for",

@@ -276,6 +276,8 @@ def block_records(
 
 def _unordered(only: frozenset[str] | None, ordering: Ordering) -> str | None:
     """Why partial updates of these columns are not merged here; None where they are."""
+    if only is not None and len(ordering) > 1:
+        return "Partial updates of a table with several ordering fields are not merged here."
     lacking = [] if only is None else [name for name in ordering if name not in only]
     if not lacking:
         return None
