@@ -172,6 +172,7 @@ test-kills: setup
 	@KILLS=$(KILLS) $(ENV) python -m pytest -s tests/kill $(ARGS)
 
 # A Spark cluster of two workers with speculation: COMPACTIONS on each table version, with attempts that write too late.
+# And workers that lack the package or the table, or are sent the package.
 test-cluster: spark-classes
 	@COMPACTIONS=$(COMPACTIONS) $(ENV) python -m pytest -s tests/cluster $(ARGS)
 

@@ -208,6 +208,7 @@ def compact(
     spark = start_spark(hudi_bundle if table.config.executor == HUDI else None)
     shown = ShownSeries(as_json)
     if pending is not None or once:
+        table.check_workers(spark)  # before a plan is published
         planned = pending or table.plan_compaction(threshold=threshold, data_latency=data_latency)
         if isinstance(planned, NoPlan):
             nothing_to_compact(table, planned.reason, target, as_json)

@@ -43,6 +43,9 @@ ALL = [command for each in COMMANDS.values() for command in each]
 NOT_RUN = {
     "pip install": ("fetches packages", "make test-wheel"),
     "python3.11 -m venv": ("fetches packages", "make test-spark35"),
+    "environment/bin/pip install": ("fetches packages", "make test-cluster"),
+    "environment/bin/venv-pack": ("packs what was fetched", "make test-cluster"),
+    "spark-submit": ("asks a cluster", "make test-cluster"),
     "make run": ("minutes long", ".ci/run"),
     "make test": ("this is part of it", ".ci/run"),
     "make test-interop": ("hours long", ".ci/run"),

@@ -21,7 +21,7 @@ from hudi_assets import cli
 from hudi_assets.cli import table as cli_table
 from hudi_assets.engine import EnvironmentProblem, HudiTable, problem_of
 from hudi_assets.engine.spark import start
-from hudi_assets.engine.spark.session import use_this_python
+from hudi_assets.engine.spark.session import ready_workers
 from hudi_assets.engine.storage import LocalStorage
 from tests.cli.conftest import DONE, FAILED, NOTHING_TO_DO, SPLIT, Answer, contents, run_process
 from tests.tables.local_session import LocalSession
@@ -103,14 +103,12 @@ def test_without_java_what_needs_spark_says_so_and_the_rest_works(
 # -- Python ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("master", "python"), [("local[2]", sys.executable), ("local", sys.executable), ("yarn", "/theirs")]
-)
-def test_workers_of_a_local_session_are_this_python(monkeypatch: pytest.MonkeyPatch, master: str, python: str) -> None:
+@pytest.mark.parametrize("master", ["local[2]", "local", "local-cluster[2,1,1024]"])
+def test_workers_of_a_local_session_are_this_python(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/theirs")
     context = SimpleNamespace(master=master, pythonExec="/theirs")
-    use_this_python(SimpleNamespace(sparkContext=context))
-    assert context.pythonExec == python
+    ready_workers(SimpleNamespace(sparkContext=context), LocalStorage("/data/t"))
+    assert context.pythonExec == sys.executable
 
 
 # -- files and the output -------------------------------------------------------------------------

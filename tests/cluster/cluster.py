@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,9 +20,24 @@ WORKERS = 2
 _UP_S = 300.0
 
 
+# `unshare -m` alone may be forbidden, and so may the mount.
+HIDE = ("unshare", "-m", "sh", "-c", 'folder=$1; shift; mount -t tmpfs none "$folder" && exec "$@"', "sh")
+
+
+def can_hide(folder: Path) -> bool:
+    """Whether this user may start a process that sees another folder there."""
+    try:
+        return subprocess.run([*HIDE, str(folder), "true"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
-def cluster(folder: Path) -> Iterator[str]:
-    """The master's URL; its processes end with the block. Logs and work folders are in `folder`."""
+def cluster(folder: Path, *, hidden: Path | None = None) -> Iterator[str]:
+    """The master's URL; its processes end with the block. Logs and work folders are in `folder`.
+
+    `hidden`: a folder that the last worker sees empty, as one that has mounted nothing there.
+    """
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     processes = [_start(folder, "master", "127.0.0.1", "master.Master", "--port", str(port), "--webui-port", "0")]
@@ -40,7 +55,8 @@ def cluster(folder: Path) -> Iterator[str]:
                 str(folder / f"w{number}"),
                 url,
             )
-            processes.append(_start(folder, f"w{number}", f"127.0.0.{number}", "worker.Worker", *args))
+            before = (*HIDE, str(hidden)) if hidden and number == WORKERS else ()
+            processes.append(_start(folder, f"w{number}", f"127.0.0.{number}", "worker.Worker", *args, before=before))
         _wait(folder / "master.log", "Registering worker", WORKERS)
         yield url
     finally:
@@ -50,11 +66,13 @@ def cluster(folder: Path) -> Iterator[str]:
             process.wait(30)
 
 
-def _start(folder: Path, name: str, host: str, main: str, *args: str) -> subprocess.Popen[bytes]:
+def _start(
+    folder: Path, name: str, host: str, main: str, *args: str, before: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
     home = Path(pyspark.__file__).parent
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
-    command = [str(home / "bin/spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, *args]
+    command = [*before, str(home / "bin/spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, *args]
     (folder / name).mkdir()
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(

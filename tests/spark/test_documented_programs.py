@@ -17,6 +17,7 @@ PYTHON, CATALOG = "docs/how-to/python.md", "docs/how-to/catalog.md"
 ELSEWHERE = {
     "README.md": "tests/spark/test_readme.py",
     "docs/how-to/alerts.md": "tests/dagster/test_alerts.py",
+    "docs/how-to/cluster.md": "tests/cluster/test_workers.py",
     "docs/how-to/dagster.md": "tests/wheel/test_installed.py",
     "docs/how-to/s3.md": "tests/stores/queries_by_spark.py",  # the same calls, on a real MinIO
     "docs/how-to/spark_connect.md": "tests/connect/test_connect.py",  # the same calls, on a real server

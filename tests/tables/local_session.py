@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.spark.partitions import Places
 from hudi_assets.engine.spark.session import ListedFile
+from hudi_assets.engine.storage import Storage
 
 
 class Frame:
@@ -72,7 +73,7 @@ class _Tokens:
         return cls.current
 
 
-def use_this_python(session: LocalSession) -> None:
+def ready_workers(session: LocalSession, storage: Storage, *, to_write: bool = False) -> None:
     return None
 
 
@@ -141,7 +142,7 @@ def write_token() -> str:
 
 
 _REPLACED = (
-    use_this_python,
+    ready_workers,
     schema_of,
     select,
     session_of,

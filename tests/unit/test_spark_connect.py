@@ -188,49 +188,6 @@ def test_packages_that_are_missing_here(monkeypatch: pytest.MonkeyPatch) -> None
         connected_session("sc://127.0.0.1:1")
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("ModuleNotFoundError: No module named 'hudi_assets'", "workers lack a package"),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", "run another Python"),
-    ],
-)
-def test_workers_that_cannot_run_our_tasks(said: str, words: str) -> None:
-    class Session:
-        def range(self, _: int) -> Session:
-            raise PySparkException(said)
-
-    with pytest.raises(EnvironmentProblem, match=words):
-        connect.check_workers(Session())
-
-
-def test_workers_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Session:
-        """Its workers have a version of their own."""
-
-        def range(self, _: int) -> Session:
-            asked.append(1)
-            return self
-
-        def mapInArrow(self, *_: object) -> Session:  # noqa: N802
-            return self
-
-        def collect(self) -> list[dict[str, str]]:
-            return [{"version": "1.0"}]
-
-    monkeypatch.setattr(connect, "version", lambda _: "99.0")
-    with pytest.raises(EnvironmentProblem, match=r"server have hudi-assets 1\.0, and this process has 99\.0"):
-        connect.check_workers(Session())
-    monkeypatch.setattr(connect, "version", lambda _: "1.0")
-    session = Session()
-    asked.clear()
-    connect.check_workers(session)
-    connect.check_workers(session)
-    assert len(asked) == 1
-
-
 def test_an_empty_name_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "")
     assert named_server() is None

@@ -97,6 +97,18 @@ class Maintenance(OpenedTable):
         """
         refuse_execution(self.state(), plan)
 
+    def check_workers(self, spark: Session[Frame]) -> None:
+        """Ask whether the session's workers can execute a compaction; none needs to ask first. Once for each session.
+
+        Args:
+            spark: A SparkSession. On this machine there is nothing to ask.
+
+        Raises:
+            EnvironmentProblem: A worker lacks a package, or sees another folder where the table is.
+        """
+        if self.config.executor != HUDI:
+            spark_session.ready_workers(spark, self._table.storage, to_write=True)
+
     def execute_compaction(self, spark: Session[Frame], instant: str) -> CompactionResult:
         """Execute the plan published at `instant`, and commit it; by Apache Hudi where `hudi_assets.executor=hudi`.
 
@@ -115,7 +127,7 @@ class Maintenance(OpenedTable):
         if self.config.executor == HUDI:
             result = HudiExecutor(self._table).execute(spark, instant)
         else:
-            spark_session.use_this_python(spark)
+            self.check_workers(spark)
             result = CompactionExecutor(self._table).execute(spark, instant)
         return replace(result, bill=self._bill(instant))
 
@@ -158,6 +170,7 @@ class Maintenance(OpenedTable):
         limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
+        self.check_workers(spark)
 
         def execute(plan: Plan) -> CompactionResult:
             on_plan(plan)

@@ -53,7 +53,7 @@ class Reads(OpenedTable):
             InvalidInput: The table has no such column.
             CorruptTable: A file that the view needs is missing or damaged.
         """
-        spark_session.use_this_python(spark)
+        spark_session.ready_workers(spark, self._table.storage)
         return snapshot_frame(spark, self._readable(), columns)
 
     def snapshot_tasks(self, *, columns: Columns = None) -> list[ReadTask]:
@@ -88,7 +88,7 @@ class Reads(OpenedTable):
         Raises:
             InvalidInput: The history at that instant was cleaned. The error names the earliest instant left.
         """
-        spark_session.use_this_python(spark)
+        spark_session.ready_workers(spark, self._table.storage)
         return time_travel_frame(spark, self._readable(), instant, columns)
 
     def time_travel_tasks(self, instant: Moment, *, columns: Columns = None) -> list[ReadTask]:
@@ -111,7 +111,7 @@ class Reads(OpenedTable):
         Raises:
             InvalidInput: The range ends before it begins, or the history at `end` was cleaned.
         """
-        spark_session.use_this_python(spark)
+        spark_session.ready_workers(spark, self._table.storage)
         return incremental_frame(spark, self._readable(), begin, end, columns)
 
     def incremental_tasks(self, begin: Moment, end: Moment | None = None, *, columns: Columns = None) -> list[ReadTask]:

@@ -101,7 +101,7 @@ class Writes(OpenedTable):
         return self._writer(spark).delete(df, _ms(clock_time), batch_id)
 
     def _writer(self, spark: Session[Frame]) -> Writer:
-        spark_session.use_this_python(spark)
+        spark_session.ready_workers(spark, self._table.storage, to_write=True)
         return Writer(self._table, spark, look.freshness_of)
 
     def committed_batches(self) -> dict[str, str]:

@@ -4,6 +4,7 @@
 - `interface.Session`, `interface.Frame`: what the rest of the engine knows of a session and of a DataFrame.
 - `start`: a session on this machine, on the Java that `java_runtime` finds. `connect`: one of Spark Connect.
 - `connect_server.ConnectServer`: a Spark of this process that serves such sessions, for `hudi_assets.shared_spark`.
+- `probe.check_workers`: whether workers elsewhere can run tasks and see the table, by `worker_answer`, sent to them.
 - `parquet.PlainFiles`: a DataFrame of plain Parquet files, which workers read themselves.
 - `java_classes` compiles the classes of `java/` in the driver: they take part in Spark's planning, which Python cannot.
   Where a Spark lacks what they take, queries do without. `partitions.Places`: what those classes are told.

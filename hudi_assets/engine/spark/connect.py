@@ -1,7 +1,6 @@
 """Sessions of Spark Connect: Spark runs in a server elsewhere, and this process needs no Java.
 
-The engine's tasks run in the server's Python workers. These need this package, in the same version, and the same
-Python (3.11, 3.12, …) as this process.
+The engine's tasks run in the server's Python workers. What these need, `probe` asks them.
 """
 
 from __future__ import annotations
@@ -9,16 +8,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-import pyarrow as pa
-
 from hudi_assets.engine.errors import EnvironmentProblem
-from hudi_assets.engine.spark.errors import LocalServer, name_server, spark_problem
+from hudi_assets.engine.spark.errors import LocalServer, name_server
 from hudi_assets.engine.spark.java_runtime import check_pyspark
 
 if TYPE_CHECKING:
@@ -29,14 +25,13 @@ _REMOTE: Final = "SPARK_REMOTE"
 _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 _ANSWER_S: Final = 20.0
 _LOOK_S: Final = 1.0  # whether the server is still there
-_PACKAGE: Final = "hudi-assets"
 _ONE_KIND: Final = "Let all that one process does have one kind of Spark: share it in all blocks of a run, or in none."
 _CLIENT: Final = ("grpc", "grpc_status", "google.rpc")  # what PySpark asks for beyond itself
 LOOPBACK: Final = "127.0.0.1"  # where such a server listens
 USER: Final = "hudi-assets"  # to a server of this machine: its sessions are known by user and number
 _SETTINGS: Final = {"spark.sql.session.timeZone": "UTC"}
 _OPENED: WeakSet[Any] = WeakSet()  # sessions that were made here
-_CHECKED: WeakSet[Any] = WeakSet()  # sessions whose workers were asked
+_OF_THIS_MACHINE: WeakSet[Any] = WeakSet()  # sessions of a server here, which has this package and this Python
 
 
 def named_server() -> str | None:
@@ -92,10 +87,15 @@ def local_connected_session(
     _OPENED.add(session)
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, initial_backoff=50, max_backoff=1000)])
-    _CHECKED.add(session)  # the same package, and the same Python
+    _OF_THIS_MACHINE.add(session)
     name_server(LocalServer(log, is_alive))
     found: SparkSession = session
     return found
+
+
+def is_of_this_machine(session: Any) -> bool:
+    """True for a session of `local_connected_session`, whose workers are as this process is."""
+    return session in _OF_THIS_MACHINE
 
 
 def end_connected_session(session: SparkSession) -> None:
@@ -228,47 +228,3 @@ def _check_answers(
 def _shown(url: str) -> str:
     """Without what follows the address: a token may be there."""
     return url.partition("/;")[0]
-
-
-def check_workers(session: Any) -> None:
-    """Raise `EnvironmentProblem` unless the server's workers can run our tasks. Asked once for each session."""
-    if session in _CHECKED:
-        return
-    try:
-        (row,) = session.range(1).mapInArrow(_tell_version, "version string").collect()
-    except Exception as error:
-        problem = _other_python(error) or spark_problem(error)
-        if problem is None:
-            raise
-        raise problem from error
-    here, there = _version(), row["version"]
-    if here != there and None not in (here, there):
-        raise EnvironmentProblem(
-            f"The workers of the Spark Connect server have {_PACKAGE} {there}, and this process has {here}.",
-            hint=f"Install {_PACKAGE}=={here} in the Python of the server's workers.",
-        )
-    _CHECKED.add(session)
-
-
-def _version() -> str | None:
-    """None where the package is not installed, but found on a path."""
-    try:
-        return version(_PACKAGE)
-    except PackageNotFoundError:
-        return None
-
-
-def _tell_version(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a worker."""
-    for _ in batches:
-        yield pa.RecordBatch.from_arrays([pa.array([_version()], pa.string())], ["version"])
-
-
-def _other_python(error: BaseException) -> EnvironmentProblem | None:
-    if "PYTHON_VERSION_MISMATCH" not in str(error):
-        return None
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return EnvironmentProblem(
-        f"The workers of the Spark Connect server run another Python than this process, {here}.",
-        hint=f"Let PYSPARK_PYTHON name a Python {here} where the server is started.",
-    )

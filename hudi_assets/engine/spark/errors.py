@@ -38,6 +38,7 @@ _AGAIN: Final = "Call again: what is unfinished is undone or finished first."
 _ENDED: Final = "[INVALID_HANDLE."
 # What a Connect server says as it ends.
 _ENDING: Final = ("stopped SparkContext", "SparkContext was shut down")
+_EXECUTOR: Final = re.compile(r"\((\S+) executor (\S+?)\)")
 _DETAILS: Final = re.compile(r'details = "(.+)"')
 _ANEW: Final = "Start again: a new session is made then. What is unfinished is undone or finished first."
 _GONE: Final = "Spark's Java process ended: the system may have killed it for want of memory (see dmesg)."
@@ -181,17 +182,25 @@ def _of_files(text: str) -> HudiAssetsError | None:
     return None
 
 
+def executor_of(text: str) -> str | None:
+    """Where the task was that an error of Spark's tells of."""
+    found = _EXECUTOR.findall(text)
+    return f"host {found[-1][0]}, executor {found[-1][1]}" if found else None
+
+
 def _of_workers(text: str) -> HudiAssetsError | None:
     missing = _MISSING.search(text)
     if missing is not None:
         return EnvironmentProblem(
             f"Spark's Python workers lack a package: {missing[0]}",
+            where=executor_of(text),
             hint="On a cluster every worker needs this package, in the Python that PYSPARK_PYTHON names.",
         )
     died = next((line for line in text.splitlines() if any(words in line for words in _DIED)), None)
     if died is not None:
         return EnvironmentProblem(
             f"A Python worker of Spark's could not start, or died: {died.strip()}",
+            where=executor_of(text),
             hint="The system may have killed it for want of memory (see dmesg): give it more, or fewer cores.",
         )
     return None

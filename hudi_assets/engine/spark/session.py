@@ -22,13 +22,14 @@ import pyarrow as pa
 from hudi_assets.engine.errors import HudiAssetsError, machine_problem
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark.capabilities import capabilities, is_connect
-from hudi_assets.engine.spark.connect import check_workers
 from hudi_assets.engine.spark.interface import Frame, FrameT, Session, as_made_by, data_of, spark_of
 from hudi_assets.engine.spark.parquet import plain_files
 from hudi_assets.engine.spark.partitions import Places
+from hudi_assets.engine.spark.probe import check_workers
 from hudi_assets.engine.spark.stores import spark_name as spark_name
 from hudi_assets.engine.spark.stores import why_not_by_itself
 from hudi_assets.engine.spark.workers import in_workers
+from hudi_assets.engine.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,18 +52,21 @@ class ListedFile(NamedTuple):
     modified_ms: int
 
 
-def use_this_python(session: Session[Frame]) -> None:
-    """Let a local session's workers be this Python: another may lack our packages. Those of Spark Connect are asked.
+def ready_workers(session: Session[Frame], storage: Storage, *, to_write: bool = False) -> None:
+    """Before tasks of a table: let a local session's workers be this Python. Those elsewhere are asked (`probe`).
 
-    Whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a cluster's workers, which are left
-    alone.
+    On this machine that holds whatever PYSPARK_PYTHON or spark.pyspark.python say: they name the Python of a
+    cluster's workers, and another one may lack our packages.
     """
-    if is_connect(session):  # its workers are the server's
-        check_workers(session)
-        return
-    context = spark_of(session).sparkContext
-    if (context.master or "").startswith("local"):
-        context.pythonExec = sys.executable
+    if _is_local(session):
+        spark_of(session).sparkContext.pythonExec = sys.executable
+    else:
+        check_workers(session, storage, to_write=to_write)
+
+
+def _is_local(session: Session[Frame]) -> bool:
+    """True for a Spark of this process whose workers are on this machine."""
+    return not is_connect(session) and (spark_of(session).sparkContext.master or "").startswith("local")
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -253,12 +257,9 @@ def session_of(frame: Frame) -> Session[Frame]:
 
 def scratch_folder(session: Session[Frame]) -> str | None:
     """A folder that all workers reach, and that Spark deletes when it ends; None where they may be elsewhere."""
-    if is_connect(session):
+    if not _is_local(session):
         return None
-    context: Any = spark_of(session).sparkContext
-    if not (context.master or "").startswith("local"):
-        return None
-    folder: str | None = getattr(context, "_temp_dir", None)
+    folder: str | None = getattr(spark_of(session).sparkContext, "_temp_dir", None)
     return folder
 
 

@@ -8,6 +8,7 @@ _ENGINE = "hudi_assets/engine"
 FILTERS = ("tests/spark/test_slices.py",)
 PLAIN_FILES = ("tests/spark/test_plain_parquet.py",)
 STORES = ("tests/unit/test_spark_and_stores.py",)
+PROBE = "tests/unit/test_probe.py"
 
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -40,18 +41,60 @@ BREAKAGES: tuple[Breakage, ...] = (
         ("tests/unit/test_spark_and_stores.py::test_a_new_table_is_one_that_its_store_can_change",),
     ),
     Breakage(
-        "the workers of a Connect server may be of any version",
-        f"{_ENGINE}/spark/connect.py",
-        "    if here != there and None not in (here, there):\n",
-        "    if False:\n",
-        ("tests/unit/test_spark_connect.py::test_workers_of_another_version",),
+        "workers may be of any version",
+        f"{_ENGINE}/spark/probe.py",
+        '    return here == found if name == PACKAGE else here.partition(".")[0] == found.partition(".")[0]\n',
+        "    return True\n",
+        (f"{PROBE}::test_other_packages",),
     ),
     Breakage(
         "what workers lack comes as Spark's own error",
-        f"{_ENGINE}/spark/connect.py",
-        "        problem = _other_python(error) or spark_problem(error)\n",
+        f"{_ENGINE}/spark/probe.py",
+        "        problem = _other_python(error, workers) or spark_problem(error)\n",
         "        problem = None\n",
-        ("tests/unit/test_spark_connect.py::test_workers_that_cannot_run_our_tasks",),
+        (f"{PROBE}::test_workers_that_cannot_answer",),
+    ),
+    Breakage(
+        "executors that come later are not asked",
+        f"{_ENGINE}/spark/probe.py",
+        "    if question in asked and workers.executors() <= asked[question]:\n",
+        "    if question in asked:\n",
+        (f"{PROBE}::test_they_are_asked_once_and_again_when_there_are_new_ones",),
+    ),
+    Breakage(
+        "an executor that no task of the probe reached is left out",
+        f"{_ENGINE}/spark/probe.py",
+        '        if len({(one["host"], one["folder"]) for one in answers}) >= len(workers.executors()) - 1:\n',
+        "        if answers:\n",
+        (f"{PROBE}::test_one_that_no_task_reached_is_tried_for_again",),
+    ),
+    Breakage(
+        "workers may see another folder where the table is",
+        f"{_ENGINE}/spark/probe.py",
+        "    if others:\n        error =",
+        "    if False:\n        error =",
+        (f"{PROBE}::test_another_folder_where_the_table_is",),
+    ),
+    Breakage(
+        "the file that workers look for stays in the table",
+        f"{_ENGINE}/spark/probe.py",
+        "            storage.delete(written[0])\n",
+        "            pass\n",
+        (f"{PROBE}::test_a_file_is_written_for_them_alone_and_removed",),
+    ),
+    Breakage(
+        "properties that change while workers look at them are another table's",
+        f"{_ENGINE}/spark/probe.py",
+        "            continue  # they were changed meanwhile\n",
+        "            pass\n",
+        (f"{PROBE}::test_properties_that_change_meanwhile_are_looked_at_again",),
+    ),
+    Breakage(
+        "a plan is published for workers that cannot execute it",
+        f"{_ENGINE}/hudi_table/maintenance.py",
+        "        self.check_workers(spark)\n\n        def execute",
+        "        def execute",
+        (f"{PROBE}::test_a_compaction_asks_before_it_plans",),
     ),
     Breakage(
         "an empty SPARK_REMOTE stays for PySpark to take for an address",
@@ -105,10 +148,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the Python that a user's environment names runs a local session's workers",
         f"{_ENGINE}/spark/session.py",
-        """    if (context.master or "").startswith("local"):
-        context.pythonExec = sys.executable""",
-        """    if "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable""",
+        "        spark_of(session).sparkContext.pythonExec = sys.executable\n",
+        "        pass\n",
         ("tests/cli/test_environment.py::test_workers_of_a_local_session_are_this_python",),
     ),
     Breakage(
