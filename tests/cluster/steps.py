@@ -1,6 +1,7 @@
 """A driver that takes a table through its actions: `python -m tests.cluster.steps MASTER TABLE THRESHOLD [KEY=VALUE…]`.
 
-PYSPARK_PYTHON names the workers' Python. Prints a line of JSON for each action: what it gave, or how it was refused.
+PYSPARK_PYTHON names the workers' Python. MASTER may be a Spark Connect server: `archive=FILE` is sent to it.
+Prints a line of JSON for each action: what it gave, or how it was refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiAssetsError, HudiTable
+from hudi_assets.engine import HudiAssetsError, HudiTable, connected_session
 
 SETTINGS = {
     "spark.driver.memory": "600m",
@@ -29,10 +30,20 @@ SETTINGS = {
 
 
 def session_of(master: str, settings: list[str]) -> SparkSession:
+    if master.startswith("sc://"):
+        return connected(master, *settings)
     builder = SparkSession.Builder().appName("steps").master(master)
     for key, value in {**SETTINGS, **dict(text.split("=", 1) for text in settings)}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def connected(url: str, archive: str = "") -> SparkSession:
+    spark = connected_session(url)
+    if archive:
+        spark.addArtifacts(archive.removeprefix("archive="), archive=True)
+        spark.conf.set("spark.sql.execution.pyspark.python", "environment/bin/python")
+    return spark
 
 
 def main(master: str, path: str, threshold: str, *settings: str) -> None:

@@ -22,6 +22,7 @@ import pytest
 from hudi_assets.engine import HudiTable
 from tests.cluster.cluster import can_hide, cluster
 from tests.cluster.driver import PROJECT
+from tests.connect.server import connect_server
 from tests.pages import ROOT, blocks_of
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import created
@@ -37,8 +38,7 @@ SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])
 OLD = 1_650_000_000_000
 BETWEEN = "2023-01-01T00:00:00Z"
 ROWS = 20
-WORKS = {"upsert", "delete", "compact"}
-ASKS = {*WORKS, "snapshot before", "incremental", "snapshot"}
+ASKS = {"upsert", "delete", "compact", "snapshot before", "incremental", "snapshot"}
 
 
 class Cluster(NamedTuple):
@@ -65,9 +65,9 @@ def a_table(path: Path, session: LocalSession) -> HudiTable:
     return table
 
 
-def steps(running: Cluster, table: HudiTable, python: str, *settings: str) -> dict[str, Any]:
-    """What each action gave, or in which words it was refused. `python`: the workers'."""
-    command = [sys.executable, "-m", "tests.cluster.steps", running.url, table.path, BETWEEN, *settings]
+def steps(running: Cluster, table: HudiTable, python: str, *settings: str, url: str = "") -> dict[str, Any]:
+    """What each action gave, or in which words it was refused. `python`: the workers'. Default: on the cluster."""
+    command = [sys.executable, "-m", "tests.cluster.steps", url or running.url, table.path, BETWEEN, *settings]
     environment = {**os.environ, "PYTHONPATH": PROJECT, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python}
     done = subprocess.run(command, cwd=running.folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -108,8 +108,10 @@ def test_a_worker_that_does_not_see_the_table_is_refused(running: Cluster, sessi
     assert tree(table) == before
 
 
-def packed(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def packed(running: Cluster) -> Path:
     """The project's wheel in an environment that is made and packed by the page's lines."""
+    folder = running.folder
     build = [
         sys.executable,
         "-m",
@@ -135,17 +137,32 @@ def packed(folder: Path) -> Path:
     return folder / "environment.tar.gz"
 
 
-def test_workers_are_sent_a_packed_environment(running: Cluster, tmp_path: Path, session: LocalSession) -> None:
-    archive = packed(running.folder)
+DONE = {
+    "snapshot before": ROWS,
+    "upsert": 40,
+    "delete": 1,
+    "compact": 1,
+    "log files left": 3,
+    "read_optimized": ROWS,
+    "incremental": ROWS + 39,
+    "snapshot": ROWS + 39,
+}
+
+
+def test_workers_are_sent_a_packed_environment(
+    running: Cluster, packed: Path, tmp_path: Path, session: LocalSession
+) -> None:
     table = a_table(tmp_path / "t", session)
-    found = steps(running, table, "./environment/bin/python", f"spark.archives={archive}#environment")
-    assert found == {
-        "snapshot before": ROWS,
-        "upsert": 40,
-        "delete": 1,
-        "compact": 1,
-        "log files left": 3,
-        "read_optimized": ROWS,
-        "incremental": ROWS + 39,
-        "snapshot": ROWS + 39,
-    }
+    assert steps(running, table, "./environment/bin/python", f"spark.archives={packed}#environment") == DONE
+
+
+def test_a_connect_server_is_sent_a_packed_environment(
+    running: Cluster, packed: Path, tmp_path: Path, session: LocalSession
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    folder, bare = running.folder / "connect", str(tmp_path / "bare/bin/python")
+    with connect_server(folder, {"spark.ui.enabled": "false"}, python=bare) as url:
+        table = a_table(tmp_path / "t", session)
+        found = steps(running, table, "", url=url)
+        assert {action for action in ASKS if "workers lack a package" not in str(found[action])} == set()
+        assert steps(running, table, "", f"archive={packed}#environment", url=url) == DONE

@@ -20,8 +20,13 @@ _UP_S = 180.0
 
 
 @contextmanager
-def connect_server(folder: Path, settings: Mapping[str, str], master: str = "local[2]") -> Iterator[str]:
-    """Its address (`sc://…`). Workers have this Python and this project. What it writes is in `folder`."""
+def connect_server(
+    folder: Path, settings: Mapping[str, str], master: str = "local[2]", *, python: str | None = None
+) -> Iterator[str]:
+    """Its address (`sc://…`). What it writes is in `folder`.
+
+    `python`: of its workers, without this project. Default: this Python, with this project.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     home = Path(pyspark.__file__).parent
@@ -29,7 +34,8 @@ def connect_server(folder: Path, settings: Mapping[str, str], master: str = "loc
     said |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
     command = [str(home / "bin/spark-submit"), "--master", master, "--class", _MAIN]
     command += [part for key, value in said.items() for part in ("--conf", f"{key}={value}")]
-    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": python or sys.executable}
+    environment["PYTHONPATH"] = "" if python else str(ROOT)
     log = folder / "server.log"
     with log.open("wb") as out:
         server = subprocess.Popen(
@@ -49,4 +55,4 @@ def connect_server(folder: Path, settings: Mapping[str, str], master: str = "loc
         yield f"sc://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(180)  # what sessions have sent to it is removed first

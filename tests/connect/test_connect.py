@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_assets.engine import EnvironmentProblem, HudiTable, connected_session
-from hudi_assets.engine.spark import connect
+from hudi_assets.engine.spark import probe
 from hudi_assets.resources import SparkResource
 from tests.connect.server import ROOT, connect_server
 
@@ -95,7 +95,7 @@ def test_dagsters_runs_have_theirs_there(url: str, monkeypatch: pytest.MonkeyPat
 def test_workers_of_another_version_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connect, "version", lambda _: "99.0")
+    monkeypatch.setattr(probe, "version", lambda _: "99.0")
     table = HudiTable.create(
         str(tmp_path / "t"), spark.sql("SELECT 1L AS id, 2L AS at").schema, record_key=["id"], ordering_field="at"
     )
