@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -30,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if CONNECT else []:
         if item.get_closest_marker("classic"):
             item.add_marker(pytest.mark.skip(reason="asks the Java of a session of this process"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live until the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

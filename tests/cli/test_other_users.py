@@ -30,7 +30,8 @@ def top(made_once: Path) -> Iterator[Path]:
     """A folder that everybody may enter, with a copy of the table that is root's, and its user's own TMPDIR."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can start a process of another user, by setpriv")
-    with tempfile.TemporaryDirectory(prefix="other-users-") as name:
+    # Not below TMPDIR, which may be ours alone (tests/quick_machine.py).
+    with tempfile.TemporaryDirectory(prefix="other-users-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
         shutil.copytree(made_once, folder / "payments", symlinks=True)
