@@ -115,7 +115,7 @@ from hudi_assets.engine.table.slices.reader import SliceReader
 from hudi_assets.engine.storage import LocalStorage
 
 folder, memory, logs, avro = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), open(sys.argv[1] + "/schema").read()
-reader = SliceReader(LocalStorage(folder), avro_to_arrow_schema(avro), "ts", CommittedInstants(frozenset(), "9"))
+reader = SliceReader(LocalStorage(folder), avro_to_arrow_schema(avro), ("ts",), CommittedInstants(frozenset(), "9"))
 spec = CompactionSpec(reader, LayoutV6(), "2" + sys.argv[3], avro, memory=memory)
 names = tuple(f"{n}.log" for n in range(logs))
 base = "base.parquet" if logs else None
