@@ -95,13 +95,13 @@ class Way:
 
 
 WAYS: Final = (
-    Way("what is due, a prefix (8, 9)", Cut.PREFIX),
-    Way("everything, when that policy would", Cut.PREFIX, policy=Everything),
+    Way("what is due, a prefix (8, 9)", Cut.COMMITS),
+    Way("everything, when that policy would", Cut.COMMITS, policy=Everything),
     Way("what is due, any log file (6)", Cut.RANGES),
     Way("the same, late rows in log files of their own", Cut.RANGES, Scale(late_apart=True)),
     Way("whole slices with something due", Cut.SLICE),
-    Way("a prefix, partitions of 6 hours", Cut.PREFIX, Scale(groups=4, partition_ms=6 * HOUR_MS)),
-    Way("a prefix, partitions of 1 hour", Cut.PREFIX, Scale(groups=1, partition_ms=HOUR_MS)),
+    Way("a prefix, partitions of 6 hours", Cut.COMMITS, Scale(groups=4, partition_ms=6 * HOUR_MS)),
+    Way("a prefix, partitions of 1 hour", Cut.COMMITS, Scale(groups=1, partition_ms=HOUR_MS)),
     Way("whole slices, partitions of 1 hour", Cut.SLICE, Scale(groups=1, partition_ms=HOUR_MS)),
 )
 

@@ -108,7 +108,7 @@ def _show(feed: Feed, one: Comparison) -> None:
 
 def _cells(outcome: Outcome, ours: Outcome) -> Sequence[str]:
     minutes = (f"{one:,.0f} min" if one == 0 or one >= 1 else "<1 min" for one in _missed(outcome))
-    return (*_cells_of(outcome.bytes_moved, ours), str(outcome.compactions), *minutes)
+    return (*_cells_of(outcome.bytes_moved, ours), str(outcome.starts), *minutes)
 
 
 def _cells_of(moved: int, ours: Outcome) -> Sequence[str]:
@@ -126,6 +126,7 @@ def _json(one: Comparison) -> dict[str, Any]:
             return None
         return {
             "policy": outcome.policy,
+            "starts": outcome.starts,
             "compactions": outcome.compactions,
             "bytes_read": outcome.bytes_read,
             "bytes_written": outcome.bytes_written,

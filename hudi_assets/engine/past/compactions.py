@@ -72,6 +72,11 @@ def _logs_read(state: TableState, plan: Plan | None) -> int | None:
     return None if plan is None else _size_of(state, {_name(log) for op in plan.operations for log in op.log_files})
 
 
+def file_size(state: TableState, path: str) -> int | None:
+    """The bytes of a file that is there, or that a commit of the active timeline names."""
+    return _size_of(state, {_name(path)})
+
+
 def _size_of(state: TableState, names: Set[str]) -> int | None:
     known = state.derive(_sizes_there)
     if not known.keys() >= names:

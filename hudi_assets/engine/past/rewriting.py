@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
-from statistics import median
+from itertools import islice
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
@@ -15,9 +15,10 @@ from hudi_assets.engine.model import Action, Proposal, WaitUntil
 from hudi_assets.engine.model.log_summary import Summaries
 from hudi_assets.engine.model.units import EventTimeUnit, Latency
 from hudi_assets.engine.past.compactions import completed_ms, past_compactions
+from hudi_assets.engine.past.growth import growth_of
 from hudi_assets.engine.slo.policy import propose
-from hudi_assets.engine.slo.simulation.feed import Commit, Feed, NewLog, Place
-from hudi_assets.engine.slo.values import UNKNOWN, Clock, Cut, Done, Group, History, Log, SloTerms, View
+from hudi_assets.engine.slo.simulation.feed import Commit, Feed, NewLog, machine_of
+from hudi_assets.engine.slo.values import UNKNOWN, Clock, Cut, Done, Group, History, Log, SloTerms, View, commit_gap
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.settings.compaction import TriggerName
 from hudi_assets.engine.table.settings.config import STATE_A_LATENCY
@@ -26,6 +27,8 @@ from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 
 _LATEST: Final = 30
+# After so short a time it is the next plan of the same start.
+_AT_ONCE_MS: Final = 30_000
 _Written = tuple[int, int, tuple[WriteStat, ...]]
 
 
@@ -101,41 +104,47 @@ def _committed(state: TableState) -> dict[str, int]:
 def history_of(state: TableState, publish_ms: int | None = None) -> History:
     """By the active timeline. How long publishing takes is not on it: who publishes may have measured it."""
     times = sorted(at for at, _, _ in _written(state))[-_LATEST:]
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    done = []
-    for one in past_compactions(state):
-        if one.duration_ms is None:
-            continue
-        read = one.log_bytes if one.bytes_read is None else one.bytes_read
-        begun = one.completed_ms - one.duration_ms
-        if state.config.clock == "commit":  # the table's clock then
-            begun = max((at for at, true, _ in _written(state) if true <= begun), default=0)
-        done.append(Done(begun, one.duration_ms, read + one.bytes_written))
     usual = History()
     return History(
-        done=tuple(reversed(done[:_LATEST])),
-        commit_gap_ms=round(median(gaps)) if gaps else usual.commit_gap_ms,
+        done=tuple(reversed(tuple(islice(_starts(state), _LATEST)))),
+        commit_gap_ms=commit_gap(times),
         publish_ms=usual.publish_ms if publish_ms is None else publish_ms,
     )
 
 
-def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
-    """The delta commits of the active timeline whose event times are known.
+def _starts(state: TableState) -> Iterator[Done]:
+    """The last one first. One start may need several plans, one right after the other: they count as one compaction."""
+    by_commits = state.config.clock == "commit"
+    later: Done | None = None
+    for one in past_compactions(state):
+        if one.duration_ms is None:
+            continue
+        read = one.log_bytes if one.bytes_read is None else one.bytes_read
+        begun, ended = one.completed_ms - one.duration_ms, one.completed_ms
+        if by_commits:  # the table's clock stood still meanwhile
+            begun = ended = max((at for at, true, _ in _written(state) if true <= begun), default=0)
+        done = Done(begun, one.duration_ms, read + one.bytes_written)
+        if later is not None and later.begun_ms - ended <= (0 if by_commits else _AT_ONCE_MS):
+            done = Done(begun, done.duration_ms + later.duration_ms, done.size + later.size)
+        elif later is not None:
+            yield later
+        later = done
+    if later is not None:
+        yield later
 
-    How much a log file makes its base file grow is not known: as much as its share of inserts says.
-    """
+
+def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
+    """The delta commits of the active timeline whose event times are known."""
     known_ms = _latency_of(state, latency)
-    commits, grown = [], dict[Place, int]()
+    growth = growth_of(state, {stat.path: stat for _, _, stats in _written(state) for stat in stats})
+    commits = []
     for at, _, stats in _written(state):
         logs = []
-        for stat in stats:
+        for stat in sorted(stats, key=lambda stat: stat.log_version or 0):  # as they lie in the slice
             if stat.min_event_time is None or stat.max_event_time is None:
                 continue
             place = (stat.partition, stat.file_id)
-            written = max(1, stat.num_writes)
-            growth = stat.size * min(stat.num_inserts, written) // written
-            grown[place] = grown.get(place, 0) + growth
-            logs.append(NewLog(place, stat.min_event_time, stat.max_event_time, stat.size, growth))
+            logs.append(NewLog(place, stat.min_event_time, stat.max_event_time, stat.size, growth.of(stat)))
         if logs:
             commits.append(Commit(at, tuple(logs)))
     if not commits:
@@ -145,15 +154,18 @@ def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
             hint="Commits of this project do. Of other writers' tables the past cannot be simulated.",
         )
     commits.sort(key=lambda commit: commit.at_ms)
-    bases = {
-        (slice_.partition, slice_.file_id): max(
-            0, slice_.base_file.size - grown.get((slice_.partition, slice_.file_id), 0)
-        )
-        for slice_ in state.view.latest
-        if slice_.base_file
-    }
+    there = {(one.partition, one.file_id): one.base_file.size for one in state.view.latest if one.base_file}
     gap = (commits[-1].at_ms - commits[0].at_ms) // max(1, len(commits) - 1)
-    return Feed(state.storage.base, tuple(commits), bases, known_ms, commits[-1].at_ms + gap, cut_of(state))
+    return Feed(
+        name=state.storage.base,
+        commits=tuple(commits),
+        bases=there | growth.before,
+        latency_ms=known_ms,
+        until_ms=commits[-1].at_ms + gap,
+        cut=cut_of(state),
+        stands_still=state.config.clock == "commit",
+        machine=machine_of(history_of(state).done),
+    )
 
 
 def cut_of(state: TableState) -> Cut:
@@ -161,11 +173,12 @@ def cut_of(state: TableState) -> Cut:
     config = state.config
     if config.compaction.whole_slices:
         return Cut.SLICE
+    if state.layout.back_dates_plans:
+        return Cut.COMMITS
     by_event_time = config.ordered_by_event_time and TableTimes(state).column[1] is not EventTimeUnit.ISO
     mode = config.merging.mode
     compares = mode is not None and mode.compares_base_rows
-    ranges = compares and by_event_time and not state.layout.back_dates_plans
-    return Cut.RANGES if ranges else Cut.PREFIX
+    return Cut.RANGES if compares and by_event_time else Cut.PREFIX
 
 
 def _latency_of(state: TableState, given: Latency | None) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
+from statistics import median
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
@@ -18,7 +21,8 @@ class Cut(StrEnum):
     """What a plan may take of a slice's log files."""
 
     RANGES = "ranges"  # version 6 with event-time ordering: those at the threshold, and earlier ones that they overlap
-    PREFIX = "prefix"  # versions 8 and 9, and other orderings: all up to the last of those
+    PREFIX = "prefix"  # version 6 with other orderings: all up to the last of those
+    COMMITS = "commits"  # versions 8 and 9: all up to the end of the commit that the last of those is of
     SLICE = "slice"  # by `hudi_assets.compaction.whole.slices`: all, where anything is at the threshold
 
 
@@ -67,6 +71,12 @@ class History:
     done: tuple[Done, ...] = ()
     commit_gap_ms: int = 600_000
     publish_ms: int = 60_000
+
+
+def commit_gap(times: Sequence[int]) -> int:
+    """The usual time between two commits that were completed then, in order."""
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    return round(median(gaps)) if gaps else History().commit_gap_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from hudi_assets.cli import app
-from hudi_assets.engine import HudiTable, InvalidInput, Plan, SloTerms, StartNow, WaitUntil, compare
+from hudi_assets.engine import (
+    CompactionSeries,
+    Feed,
+    HudiTable,
+    InvalidInput,
+    Plan,
+    SloTerms,
+    StartNow,
+    WaitUntil,
+    compare,
+)
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.past import rewriting
 from hudi_assets.engine.past.rewriting import cut_of, history_of, view_of
+from hudi_assets.engine.slo.selection import taken
 from hudi_assets.engine.slo.values import UNKNOWN, Cut
-from tests.tables.life import Life
+from tests.tables.life import SCHEMA, Life
 from tests.tables.local_session import LocalSession
 
 NOTHING_TO_DO = 3
@@ -43,7 +55,7 @@ def test_the_view_is_what_remains(life: Life) -> None:
     ]
     assert sum(log.size for group in seen.groups for log in group.logs) == life.table.stats().remaining_bytes
     assert seen.latency_ms == 1000
-    assert seen.cut is (Cut.RANGES if life.table.config.table_version == 6 else Cut.PREFIX)
+    assert seen.cut is (Cut.RANGES if life.table.config.table_version == 6 else Cut.COMMITS)
 
 
 def test_what_is_carried_over_came_when_it_was_written_first(session: LocalSession, tmp_path: Path) -> None:
@@ -71,6 +83,41 @@ def test_what_is_proposed_is_what_is_planned_there(life: Life) -> None:
     assert isinstance(plan, Plan)
     assert len(plan.operations) == found.groups
     assert sum(len(op.log_files) for op in plan.operations) == found.logs
+
+
+@each_version
+def test_late_rows_go_with_their_commit_where_no_cut_parts_them(life: Life) -> None:
+    """They have a log file of their own, on each version. But on versions 8 and 9 a commit is at one instant."""
+    rows = [{"id": i, "ts": 9000 - late, "v": 9, "p": "a"} for i, late in enumerate([6000, 0])]
+    life.number += 1
+    life.table.upsert(life.session, life.session.rows(rows, SCHEMA), clock_time=datetime.fromtimestamp(9, UTC))
+    logs = view_of(life.table.state()).groups[0].logs
+    assert [(log.low, log.committed_ms) for log in logs[-2:]] == [(3000, 9000), (9000, 9000)]
+    plan = life.table.plan_compaction(threshold=3000, dry_run=True)
+    assert isinstance(plan, Plan)
+    groups = view_of(life.table.state()).groups
+    found = sum(len(taken(group, 3000, cut_of(life.table.state()))) for group in groups)
+    assert found == sum(len(op.log_files) for op in plan.operations)
+
+
+def test_plans_of_one_start_count_as_one_compaction(session: LocalSession, tmp_path: Path) -> None:
+    """On versions 8 and 9 file groups that are cut at other instants have a plan of their own."""
+    life = Life(tmp_path / "t", session, 9)
+    life.upsert("a")
+    life.upsert("b", later=-1000)
+    life.upsert("b", later=5000)
+    life.upsert("a", later=5000)
+    life.upsert("b", later=-3000)
+    series = life.table.compact(session, threshold=2500)
+    assert isinstance(series, CompactionSeries)
+    bills = life.table.bills()
+    assert len(series.compactions) == len(bills) == 2
+    (done,) = history_of(life.table.state()).done
+    assert done.size == sum((bill.bytes_read or 0) + bill.bytes_written for bill in bills)
+    assert done.duration_ms == sum(bill.duration_ms or 0 for bill in bills)
+    life.upsert()
+    life.compact()
+    assert len(history_of(life.table.state()).done) == 2
 
 
 def test_a_long_slo_waits(life: Life) -> None:
@@ -120,6 +167,42 @@ def test_the_past_can_be_simulated(life: Life) -> None:
     assert feed.cut is cut_of(life.table.state())
     found = compare(feed, SloTerms(3_600_000))
     assert found.ours.bytes_moved > 0
+
+
+@each_version
+def test_base_files_grow_in_the_past_as_they_did(life: Life) -> None:
+    """Two commits made the base files, three wait. All of them have the same keys."""
+    feed = life.table.past_feed()
+    sizes = {(group.partition, group.file_id): group.base_bytes for group in view_of(life.table.state()).groups}
+    assert feed.bases == dict.fromkeys(sizes, 0)
+    assert grown(feed, 0, 2) == sizes
+    life.compact()
+    after = {
+        (one.partition, one.file_id): one.base_file.size for one in life.table.state().view.latest if one.base_file
+    }
+    again = life.table.past_feed()
+    assert again.bases == feed.bases
+    assert grown(again, 0, 2) == sizes
+    assert grown(again, 0, 5) == after
+
+
+def grown(feed: Feed, first: int, upto: int) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for log in (log for commit in feed.commits[first:upto] for log in commit.logs):
+        found[log.place] = found.get(log.place, 0) + log.growth
+    return found
+
+
+def test_what_was_never_compacted_is_taken_for_new(session: LocalSession, tmp_path: Path) -> None:
+    life = Life(tmp_path / "t", session)
+    for count in (2, 4, 40):
+        life.upsert("a", ids=range(count))
+    feed = life.table.past_feed()
+    logs = [log for commit in feed.commits for log in commit.logs]
+    first = logs[0].growth
+    assert [log.growth for log in logs] == pytest.approx([first, 2 * first, 20 * first], abs=20)
+    assert all(0 < log.growth < log.size for log in logs)
+    assert feed.machine is None
 
 
 def test_a_past_without_event_times_is_refused(session: LocalSession, tmp_path: Path) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from hudi_assets.engine import InvalidInput
 from hudi_assets.engine.slo.simulation.comparison import defaults, fewest
-from hudi_assets.engine.slo.simulation.feed import Commit, Feed, Machine, NewLog
+from hudi_assets.engine.slo.simulation.feed import Commit, Feed, Machine, NewLog, machine_of
 from hudi_assets.engine.slo.simulation.feeds import DISTRIBUTIONS, START_MS, Scale, feed_of
 from hudi_assets.engine.slo.simulation.least import least_bytes
 from hudi_assets.engine.slo.simulation.outcome import Life, Outcome, missed
 from hudi_assets.engine.slo.simulation.policies import Compact, CompactEvery, HudiTrigger, Later, Ours, Seen
 from hudi_assets.engine.slo.simulation.run import simulate
-from hudi_assets.engine.slo.values import Cut, Log, SloTerms
+from hudi_assets.engine.slo.values import Cut, Done, Log, SloTerms
 from hudi_assets.reporting.pictures import svg
 from hudi_assets.reporting.simulations import comparison_figure
 
@@ -109,6 +110,53 @@ def test_hudis_triggers_count_as_hudi_does() -> None:
     assert names[2:] == ["NUM_COMMITS=5 or TIME_ELAPSED=1 h", "LogFileSize, 2 GB, NUM_COMMITS=5"]
 
 
+def test_a_plan_has_one_cut_on_versions_8_and_9() -> None:
+    """Of `a` the first commit is due and the second stays; of `b` the second one is due."""
+    commits = (commit(1, new("a", 0.5)), commit(2, new("a", 1.9), new("b", 0.6)), commit(3, new("b", 2.9)))
+    one = replace(feed(*commits, bases={}), cut=Cut.COMMITS)
+    found = simulate(one, At(4, 0.7), 6 * HOUR, EXACT)
+    assert (found.starts, found.compactions) == (1, 2)
+    assert simulate(replace(one, cut=Cut.PREFIX), At(4, 0.7), 6 * HOUR, EXACT).compactions == 1
+    assert simulate(one, At(4), 6 * HOUR, EXACT).compactions == 1
+
+
+class Always:
+    """Compacts whenever it is asked, and notes when."""
+
+    name = "always"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, int]] = []
+
+    def decide(self, seen: Seen) -> Compact | Later:
+        self.asked.append(((seen.now_ms - START_MS) / HOUR, seen.tick_ms // MINUTE))
+        return Compact() if seen.view.groups else Later(seen.now_ms + MINUTE)
+
+
+def test_a_clock_that_stands_still_is_looked_at_after_commits_alone() -> None:
+    """No time passes while a compaction runs. How far commits are apart is known once there are two."""
+    commits = [commit(n, new("a", n - 0.1)) for n in range(1, 5)]
+    still = replace(feed(*commits, bases={}, until_h=5), stands_still=True)
+    policy = Always()
+    found = simulate(still, policy, 6 * HOUR, EXACT, with_lags=True)
+    assert policy.asked == [(1, 10), (2, 60), (3, 60), (4, 60)]
+    assert found.compactions == 4
+    assert found.lags == tuple((one.at_ms, 30 * MINUTE) for one in commits)
+
+
+def test_a_machine_is_known_by_what_it_did() -> None:
+    sizes = [n * 1_000_000_000 for n in range(1, 11)]
+    done = [Done(0, 40_000 + size // 200_000, size) for size in sizes]
+    found = machine_of(done)
+    assert found is not None
+    assert (found.fixed_ms, found.bytes_per_s) == pytest.approx((40_000, 200e6), rel=0.01)
+    assert found.noise < 0.01
+    assert machine_of(done[:2]) is None
+    told = replace(feed(commit(1, new("a", 0.9)), bases={"a": 10}), machine=replace(found, fixed_ms=4 * HOUR, noise=0))
+    late = simulate(told, At(2), 2 * HOUR)
+    assert late.missed_min == pytest.approx((2 + 4 - 0.9 - 2) * 60 + 0.5, abs=0.1)
+
+
 def test_an_io_bound_takes_the_slices_with_the_most_log_bytes() -> None:
     one = feed(commit(1, new("a", 0.9, 10), new("b", 0.9, 30), new("c", 0.9, 20)), bases={"b": 100}, until_h=1.5)
     found = simulate(one, HudiTrigger(1, None, 230), HOUR, EXACT)
@@ -172,10 +220,10 @@ def test_it_costs_half_of_hudis_best_or_hardly_more_than_anybody_has_to_move(nam
 
 
 def test_only_what_keeps_the_slo_is_compared_with() -> None:
-    ours = Outcome("ours", 1, 50, 50, 60, 0)
-    cheap = Outcome("misses", 1, 1, 1, 10, 10)
-    lazy = Outcome("leaves late rows for long", 1, 2, 2, 60 + 91, 0)
-    dear = Outcome("keeps", 1, 200, 200, 60 + 90, 0)
+    ours = Outcome("ours", 1, 1, 50, 50, 60, 0)
+    cheap = Outcome("misses", 1, 1, 1, 1, 10, 10)
+    lazy = Outcome("leaves late rows for long", 1, 1, 2, 2, 60 + 91, 0)
+    dear = Outcome("keeps", 1, 1, 200, 200, 60 + 90, 0)
     assert fewest([cheap, lazy, dear], ours, 6 * HOUR) is dear
     assert fewest([cheap, lazy], ours, 6 * HOUR) is None
 

@@ -52,7 +52,7 @@ def compare(
     Args:
         feed: Of `feed_of`, or a table's own past (`HudiTable.past_feed`).
         terms: The SLO, and the bounds of this project's policy.
-        machine: How fast it compacts. Default: 45 s and a second for each 100 MB.
+        machine: How fast it compacts. Default: as the table's compactions did, else 45 s and a second for each 100 MB.
         seed: Of how much durations vary.
         with_lags: Note how far the freshness is behind over time, for a picture.
 

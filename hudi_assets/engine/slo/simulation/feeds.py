@@ -51,7 +51,7 @@ class _Rows:
     happened: Numbers
 
 
-def feed_of(name: str, scale: Scale | None = None, *, seed: int = 1, cut: Cut = Cut.PREFIX) -> Feed:
+def feed_of(name: str, scale: Scale | None = None, *, seed: int = 1, cut: Cut = Cut.COMMITS) -> Feed:
     """One of the five made-up feeds. The same arguments give the same feed.
 
     Args:

@@ -31,7 +31,7 @@ def least_bytes(feed: Feed, slo_ms: int, machine: Machine | None = None) -> int 
     """
     if feed.cut is Cut.RANGES:
         return None
-    publish_ms = (machine or Machine()).publish_ms
+    publish_ms = (machine or feed.machine or Machine()).publish_ms
     groups: dict[Place, list[_Log]] = {}
     for commit in feed.commits:
         for log in commit.logs:

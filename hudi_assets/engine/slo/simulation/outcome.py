@@ -11,11 +11,14 @@ from hudi_assets.engine.slo.values import Log
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`missed_min`: minutes in which the published freshness was further behind than the SLO. `avoidable_min`: those of
-    them that are due to rows that came in time: a policy could have kept the SLO. `lags`: (when, ms behind), if asked.
+    """`starts`: how often it compacted, with as many `compactions` as that needed plans. Neither counts the last one,
+    of all that remains; the bytes do. `missed_min`: minutes in which the published freshness was further behind than
+    the SLO. `avoidable_min`: those of them that are due to rows that came in time: a policy could have kept the SLO.
+    `lags`: (when, ms behind), if asked.
     """
 
     policy: str
+    starts: int
     compactions: int
     bytes_read: int
     bytes_written: int
@@ -63,13 +66,11 @@ def _together(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def lags(
-    lives: Iterable[Life], latency_ms: int, from_ms: int, until_ms: int, step_ms: int
-) -> tuple[tuple[int, int], ...]:
-    """How far the published freshness was behind, at each step."""
+def lags(lives: Iterable[Life], latency_ms: int, looks: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """How far the published freshness was behind, at each look. They are in order."""
     events = sorted((life.log.committed_ms, life.published_ms, life.log.low) for life in lives)
     found, remaining, at = [], [], 0
-    for now in range(from_ms, until_ms, step_ms):
+    for now in looks:
         while at < len(events) and events[at][0] <= now:
             remaining.append(events[at])
             at += 1

@@ -15,7 +15,10 @@ from hudi_assets.engine.slo.values import Clock, History, SloTerms, View
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a policy sees. `commits`: those since the last completed compaction. `last_end_ms`: when that was."""
+    """What a policy sees. `commits`: those since the last completed compaction. `last_end_ms`: when that was.
+
+    `tick_ms`: until somebody asks again at the latest.
+    """
 
     view: View
     history: History
@@ -23,6 +26,7 @@ class Seen:
     commits: int
     last_end_ms: int
     after_commit: bool
+    tick_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Ours:
     name: str = "this policy"
 
     def decide(self, seen: Seen) -> Compact | Later:
-        found = propose(seen.view, seen.history, Clock(seen.now_ms), self.terms)
+        found = propose(seen.view, seen.history, Clock(seen.now_ms, seen.tick_ms), self.terms)
         return Compact(found.threshold) if isinstance(found, StartNow) else Later(found.until_ms)
 
 

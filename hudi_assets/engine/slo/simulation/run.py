@@ -14,7 +14,7 @@ from hudi_assets.engine.slo.simulation.feed import Feed, Machine, Place
 from hudi_assets.engine.slo.simulation.outcome import Life, Outcome, lags, missed
 from hudi_assets.engine.slo.simulation.policies import Compact, Policy, Seen
 from hudi_assets.engine.slo.simulation.table import Bytes, Table
-from hudi_assets.engine.slo.values import Done, History, Log
+from hudi_assets.engine.slo.values import Clock, Done, History, Log, commit_gap
 
 # At one time a compaction ends first, then a commit comes, and then somebody asks.
 _END, _COMMIT, _ASK = range(3)
@@ -33,16 +33,28 @@ def simulate(
 ) -> Outcome:
     """What the policy does with the feed. The same seed gives the same durations. `learnt`: compactions of before.
 
+    `machine`: in place of the one that the feed tells of.
+
     At the end all that remains is compacted once more: no policy is better for what it left undone.
     """
-    machine = machine or Machine()
+    machine = machine or feed.machine or Machine()
     run = _Run(feed, policy, machine, Random(seed), list(learnt))
     run.go()
     run.settle()
     lives = run.lives()
     minutes, avoidable = missed(lives, slo_ms, machine.publish_ms, feed.until_ms)
-    drawn = lags(lives, feed.latency_ms, feed.commits[0].at_ms, feed.until_ms, 2 * MINUTE_MS) if with_lags else ()
-    return Outcome(policy.name, len(run.done) - len(learnt), run.read, run.written, minutes, avoidable, drawn)
+    times = [one.at_ms for one in feed.commits]
+    looks = times if feed.stands_still else range(times[0], feed.until_ms, 2 * MINUTE_MS)
+    return Outcome(
+        policy=policy.name,
+        starts=len(run.done) - len(learnt),
+        compactions=run.plans,
+        bytes_read=run.read,
+        bytes_written=run.written,
+        missed_min=minutes,
+        avoidable_min=avoidable,
+        lags=lags(lives, feed.latency_ms, looks) if with_lags else (),
+    )
 
 
 @dataclass
@@ -52,6 +64,7 @@ class _Run:
     machine: Machine
     random: Random
     done: list[Done] = field(default_factory=list)
+    plans: int = 0
     read: int = 0
     written: int = 0
     _events: list[tuple[int, int, int]] = field(default_factory=list)
@@ -60,12 +73,11 @@ class _Run:
     _plan: Mapping[Place, tuple[Log, ...]] | None = None
     _cost: Bytes = field(default_factory=lambda: Bytes(0, 0))
     _commits: int = 0
+    _seen: int = 0
     _last_end: int = 0
 
     def __post_init__(self) -> None:
         self.table = Table(self.feed.bases, self.feed.cut, self.feed.latency_ms)
-        gaps = [b.at_ms - a.at_ms for a, b in zip(self.feed.commits, self.feed.commits[1:], strict=False)]
-        self._gap = sorted(gaps)[len(gaps) // 2] if gaps else MINUTE_MS
         self._last_end = self.feed.commits[0].at_ms if self.feed.commits else 0
         self._events = [(commit.at_ms, _COMMIT, number) for number, commit in enumerate(self.feed.commits)]
         heapq.heapify(self._events)
@@ -78,7 +90,8 @@ class _Run:
             elif kind == _COMMIT:
                 self._logs += self.table.commit(self.feed.commits[number])
                 self._commits += 1
-            if self._plan is None:
+                self._seen += 1
+            if self._plan is None and (kind == _COMMIT or not self.feed.stands_still):
                 self._ask(now, after_commit=kind == _COMMIT)
 
     def settle(self) -> None:
@@ -95,21 +108,25 @@ class _Run:
         return [Life(log, self._published.get(id(log), self.feed.until_ms + 1)) for log in self._logs]
 
     def _ask(self, now: int, *, after_commit: bool) -> None:
-        history = History(tuple(self.done[-_REMEMBERED:]), self._gap, self.machine.publish_ms)
-        seen = Seen(self.table.view(), history, now, self._commits, self._last_end, after_commit)
+        gap = commit_gap([one.at_ms for one in self.feed.commits[max(0, self._seen - _REMEMBERED) : self._seen]])
+        history = History(tuple(self.done[-_REMEMBERED:]), gap, self.machine.publish_ms)
+        tick = Clock(now).tick_ms
+        tick = max(tick, gap) if self.feed.stands_still else tick
+        seen = Seen(self.table.view(), history, now, self._commits, self._last_end, after_commit, tick)
         choice = self.policy.decide(seen)
         if not isinstance(choice, Compact):
-            if choice.until_ms is not None and choice.until_ms > now:
+            if choice.until_ms is not None and choice.until_ms > now and not self.feed.stands_still:
                 heapq.heappush(self._events, (choice.until_ms, _ASK, 0))
             return
         plan = self.table.take(choice.threshold, choice.places)
         if not plan:
             return
         self._plan, self._cost = plan, self.table.cost(plan)
-        varies = math.exp(self.random.gauss(0, self.machine.noise))
-        taken = round((self.machine.fixed_ms + self._cost.both / self.machine.bytes_per_s * 1000) * varies)
+        self.plans += self.table.plans(plan)
+        machine, varies = self.machine, math.exp(self.random.gauss(0, self.machine.noise))
+        taken = round((machine.fixed_ms + self._cost.both / machine.bytes_per_s * 1000) * varies)
         self.done.append(Done(now, taken, self._cost.both))
-        heapq.heappush(self._events, (now + taken, _END, 0))
+        heapq.heappush(self._events, (now if self.feed.stands_still else now + taken, _END, 0))
         self._commits = 0
 
     def _end(self, now: int) -> None:
@@ -119,4 +136,4 @@ class _Run:
         self._last_end = now
         for logs in plan.values():
             for log in logs:
-                self._published[id(log)] = now + self.machine.publish_ms
+                self._published[id(log)] = now if self.feed.stands_still else now + self.machine.publish_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -63,6 +64,26 @@ class Table:
                     found[place] = logs
         return found
 
+    def plans(self, taken: Mapping[Place, tuple[Log, ...]]) -> int:
+        """How many it takes, one after the other.
+
+        On versions 8 and 9 one instant cuts all file groups of a plan: after what it takes of each, and before what it
+        leaves. Those that need a later one wait for the next plan, as the planner has it.
+        """
+        found, left = 1, dict(taken)
+        while self.cut is Cut.COMMITS:
+            end = min((self._next_commit(place, logs) for place, logs in left.items()), default=math.inf)
+            left = {place: logs for place, logs in left.items() if logs[-1].committed_ms >= end}
+            if not left:
+                break
+            found += 1
+        return found
+
+    def _next_commit(self, place: Place, logs: tuple[Log, ...]) -> float:
+        """Of the first log file that stays behind these."""
+        held = self._group(place).logs
+        return held[len(logs)].committed_ms if len(logs) < len(held) else math.inf
+
     def cost(self, plan: Mapping[Place, tuple[Log, ...]]) -> Bytes:
         read = written = 0
         for place, logs in plan.items():
@@ -75,7 +96,7 @@ class Table:
         """It is completed: the base files have grown, and other log files than these remain."""
         for place, logs in plan.items():
             slice_ = self.slices[place]
-            slice_.base += self._growth(slice_, logs)
+            slice_.base = max(0, slice_.base + self._growth(slice_, logs))
             gone = {id(log) for log in logs}
             slice_.logs = [one for one in slice_.logs if id(one[0]) not in gone]
             self._groups.pop(place, None)

@@ -32,6 +32,14 @@ def origin_of(state: TableState, log: LogFile) -> str:
     return path
 
 
+def first_path(state: TableState, path: str) -> str:
+    """The same of a path: that of a log file that a plan names, which may be gone by now."""
+    if not state.layout.makes_links:
+        return path
+    log = state.layout.parse_log_file(FileInfo(path, 0), path.rpartition("/")[0])
+    return path if log is None else origin_of(state, log)
+
+
 def _before(state: TableState, path: str) -> str | None:
     log = state.layout.parse_log_file(FileInfo(path, 0), path.rpartition("/")[0])
     return None if log is None else carried_over_at(state, log.base_instant).get(path)
