@@ -282,6 +282,7 @@ def test_where_a_null_would_decide_the_merge_is_refused(
         (None, [((1, 0), "delete"), ((3, None), "row")], {2}),
         # What a delete in commit order ends is compared with nothing.
         (None, [((3, None), "row"), (None, "delete"), ((3, 0), "row")], {3}),
+        (None, [((3, None), "row"), (None, "delete"), ((1, 0), "row"), ((2, 0), "delete")], set()),
     ],
 )
 def test_examples_with_nulls(
