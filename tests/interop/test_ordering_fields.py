@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_assets.engine import HudiTable, UnsupportedTable
+from hudi_assets.engine.actions.compaction.hudi_executor import hudi_options
 from hudi_assets.engine.model import MergeMode, Plan
 from scripts.hudi_client import Hudi, HudiError
 from scripts.hudi_rows import by_key
@@ -55,7 +56,9 @@ def writer(version: int, fields: tuple[str, ...], blocks: str = "avro", payload:
 
 @dataclass
 class Numbered(Life):
-    """One random table of version 8 or 9, ordered by `ts` and `seq`, or the other way round, or by others than `ts`."""
+    """One random table of version 8 or 9, by `ts` and `seq`, or by `seq` and others. Hudi executes some plans."""
+
+    by_hudi: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,6 +100,21 @@ class Numbered(Life):
         if seen and self.random.random() < (0.35 if wild else 0.05):
             return self.random.choice(seen)
         return super().at(number, wild=wild)
+
+    def open(self) -> HudiTable:
+        executor = {"hudi_assets.executor": "hudi"} if self.by_hudi else {}
+        return HudiTable.open(str(self.path), settings=SETTINGS | executor)
+
+    def compact(self) -> None:
+        self.by_hudi = self.random.random() < 0.3
+        super().compact()
+        self.by_hudi = False
+
+    def execute(self, table: HudiTable, plan: Plan) -> None:
+        if not self.by_hudi:
+            return super().execute(table, plan)
+        self.counted["by Hudi"] += 1
+        self.hudi.compaction(self.path, "execute", **hudi_options(table.config))
 
     def ours(self) -> None:
         super().ours()

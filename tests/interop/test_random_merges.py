@@ -148,7 +148,7 @@ class Life:
         self.done.append(f"we compact up to {plan.threshold}, {carried} carried over")
         self.counted["compactions"] += 1
         self.counted["that left log files"] += left
-        table.execute_compaction(self.session, plan.instant)
+        self.execute(table, plan)
         self.counted["answers"] += len(questions)
         for question, old, new in zip(questions, before, self.answers(self.path, questions), strict=True):
             if question["query"] == "incremental" and (question["end"] is None or self.version > 6):
@@ -156,6 +156,9 @@ class Life:
                 old, new = ({k: r for k, r in rows.items() if before[0].get(k) == r} for rows in (old, new))
             self.same(old, new, str(question))
         self.ours()
+
+    def execute(self, table: HudiTable, plan: Plan) -> None:
+        table.execute_compaction(self.session, plan.instant)
 
     def ours(self) -> None:
         table = self.open()
