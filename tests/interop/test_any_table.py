@@ -125,7 +125,7 @@ CELLS = (
         {PAYLOAD: _MODEL + "PartialUpdateAvroPayload", VERSION: "6"},
         release="0.15.0",
     ),
-    Cell("AWS DMS, v9", "properties of its own", {PAYLOAD: _MODEL + "AWSDmsAvroPayload"}, more=change),
+    Cell("AWS DMS, v8", "AWSDmsAvroPayload", {PAYLOAD: _MODEL + "AWSDmsAvroPayload", VERSION: "8"}, more=change),
 )
 
 
