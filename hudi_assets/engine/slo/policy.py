@@ -45,7 +45,9 @@ def propose(view: View, history: History, clock: Clock, terms: SloTerms) -> Prop
         until = min(max(needed - tick // 2, now + tick // 2), now + terms.slo_ms)
         return WaitUntil(max(int(until), free), work.size, words.can_wait(work, int(needed)))
     if free > now:
-        held = words.bound_holds(work, best.size, bound or "", free)
+        held = words.bound_holds(work, best.size, bound or "", free, needed)
+        if terms.bytes_per_hour is not None and history.done:
+            held += words.used_of_bytes(history, terms.bytes_per_hour, now)
         return WaitUntil(free, work.size, words.with_reach(held, view, terms))
     return _start(view, within, best, clock)
 

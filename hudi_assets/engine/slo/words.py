@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hudi_assets.engine.model.units import duration, iso
+from hudi_assets.engine.model.units import DAY_MS, HOUR_MS, duration, iso
 from hudi_assets.engine.slo.bounds import apart
 
 if TYPE_CHECKING:
     from hudi_assets.engine.slo.levels import Work
-    from hudi_assets.engine.slo.values import SloTerms, View
+    from hudi_assets.engine.slo.values import History, SloTerms, View
 
 
 def can_wait(work: Work, needed: int) -> str:
@@ -22,11 +22,23 @@ def can_wait(work: Work, needed: int) -> str:
     )
 
 
-def bound_holds(work: Work, size: int, bound: str, free: int) -> str:
-    """Why nothing is done although it is needed."""
+def bound_holds(work: Work, size: int, bound: str, free: int, needed: float) -> str:
+    """Why nothing is done although it is needed, and how much later than the SLO needs that will be."""
+    late_ms = 60_000 * -(-int(free - needed) // 60_000) if free - needed < math.inf else 0
+    late = f", {duration(late_ms)} later than it is needed" if late_ms > 0 else ""
     return (
         f"a compaction that would move {megabytes(size)} is needed for the SLO of {duration(work.terms.slo_ms)}, "
-        f"but {bound} allow none until {iso(free)}"
+        f"but {bound} allow none until {iso(free)}{late}"
+    )
+
+
+def used_of_bytes(history: History, bytes_per_hour: int, now: int) -> str:
+    """How much of the bytes an hour was used up in the last day, or as far back as compactions are remembered."""
+    since = max(now - DAY_MS, history.done[0].begun_ms)
+    moved = sum(one.size for one in history.done if one.begun_ms >= since)
+    allowed = bytes_per_hour * (now - since) // HOUR_MS
+    return (
+        f"; since {iso(since)} compactions moved {megabytes(moved)}, and the bytes an hour allow {megabytes(allowed)}"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hudi_assets.engine import InvalidInput, iso
+from hudi_assets.engine import InvalidInput, duration, iso
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, LogSummary
 from hudi_assets.engine.model import FileSlice, LogFile, StartNow, WaitUntil
 from hudi_assets.engine.slo.learning import learn
@@ -185,6 +185,21 @@ def test_bytes_an_hour() -> None:
     found = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, bytes_per_hour=10**10), done)
     assert found.until_ms == NOW + 50 * MINUTE
     assert "the bytes an hour" in found.why
+
+
+def test_what_bytes_an_hour_cost_is_told() -> None:
+    """The SLO is missed for the bound, and its owner sees how much of it was used."""
+    done = tuple(Done(NOW - minutes * MINUTE, MINUTE, 10**10) for minutes in (1800, 180, 120, 10))
+    found = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, bytes_per_hour=5 * 10**9), done)
+    assert found.until_ms == NOW + 110 * MINUTE
+    needed = NOW + HOUR // 100 - 1 - MINUTE - learn(done).at_most(2 * 101_000_000)
+    late = -(-(found.until_ms - needed) // MINUTE)
+    assert f"{duration(late * MINUTE)} later than it is needed" in found.why
+    assert (
+        f"since {iso(NOW - DAY)} compactions moved 30,000.0 MB, and the bytes an hour allow 120,000.0 MB" in found.why
+    )
+    by_gap = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, least_gap_ms=HOUR), done)
+    assert "the bytes an hour" not in by_gap.why
 
 
 def test_hours_of_the_day_that_end_before_it_is_due() -> None:
