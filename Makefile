@@ -5,7 +5,7 @@
 # make ui     Dagster's UI on what `make run` made   (PORT=3000; SHARED_SPARK=0: each of its runs has a Spark of its own)
 # make test-wheel    the wheel in an empty environment, and in a dg project of somebody else's
 # make test-property, test-lives    random examples, by a seed that is printed   (SEED=random ROUNDS=1)
-# make test-races, test-kills, test-cluster, test-connect, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
+# make test-races, test-kills, test-cluster, test-yarn, test-connect, test-live, test-ticks, test-fuzz, test-breakages    more of what `make test` runs a slice of
 # make test-stores    tables in buckets: one contract for every store, on a real MinIO
 # make test-hdfs    tables in HDFS, on a real one of Hadoop's mini-cluster; fetches 56 MB once
 # make test-emulators    tables in Azure and Google Cloud Storage, looked at, on Azurite and fake-gcs-server
@@ -52,7 +52,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-connect test-live test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-yarn test-connect test-live test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -172,9 +172,14 @@ test-kills: setup
 	@KILLS=$(KILLS) $(ENV) python -m pytest -s tests/kill $(ARGS)
 
 # A Spark cluster of two workers with speculation: COMPACTIONS on each table version, with attempts that write too late.
-# And workers that lack the package or the table, or are sent the package.
+# And workers that lack the package or the table, or are sent the package; and an executor that is killed.
 test-cluster: spark-classes
 	@COMPACTIONS=$(COMPACTIONS) $(ENV) python -m pytest -s tests/cluster $(ARGS)
+
+# A packed environment on a real YARN of Hadoop's mini-cluster.
+test-yarn: spark-classes
+	@$(ENV) scripts/yarn-setup
+	@TEST_YARN=1 $(ENV) python -m pytest -s tests/cluster/test_yarn.py $(ARGS)
 
 # The tests of Spark by Spark Connect, with a server in a process of its own.
 test-connect: spark-classes
