@@ -137,6 +137,11 @@ class Metastore:
     def log_file(self) -> Path:
         return self.directory / "server.log"
 
+    @property
+    def last_log_file(self) -> Path:
+        """Of the server before: why it ended."""
+        return self.directory / "server.log.1"
+
     def lock(self) -> FileLock:
         self.directory.mkdir(parents=True, exist_ok=True)
         return FileLock(str(self.directory / "lock"))
@@ -164,12 +169,19 @@ class Metastore:
     def has_users(self) -> bool:
         """Is a process alive that acquired the metastore? Forgets those that are gone."""
         alive = False
-        for entry in self.users.iterdir() if self.users.exists() else ():
-            if is_alive(int(entry.name)):
+        for name in self._user_names():
+            if is_alive(int(name)):
                 alive = True
             else:
-                entry.unlink(missing_ok=True)
+                (self.users / name).unlink(missing_ok=True)
         return alive
+
+    def _user_names(self) -> list[str]:
+        """None where `stop` has removed the folder. What is no process id is nobody's."""
+        try:
+            return [name for name in os.listdir(self.users) if name.isdecimal()]
+        except FileNotFoundError:
+            return []
 
     def stop(self) -> None:
         """Stop the server, whoever uses it."""
@@ -190,6 +202,8 @@ class Metastore:
         port = _free_port(self.port_file)
         self.port_file.write_text(str(port))
         seconds = _start_seconds(first=not self.exists)
+        with suppress(FileNotFoundError):
+            self.log_file.replace(self.last_log_file)
         with self.log_file.open("wb") as log:
             server = subprocess.Popen(
                 [sys.executable, __file__, "serve", "--home", str(self.home)],
@@ -229,28 +243,72 @@ class Metastore:
 
 
 def serve(store: Metastore) -> int:
-    """Run the server until it has had no user for `_GRACE` seconds, or `stop` was called. Exit code of the process."""
+    """Run the server until it has had no user for `_GRACE` seconds, or `stop` was called. Exit code of the process.
+
+    A Java that ends by itself is started again, as long as somebody uses it.
+    """
     # SystemExit from a signal passes through `finally`, so no Java process outlives this one.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if not store.exists:
         _create_schema(store)
     store.write_conf(store.database)
-    server = _launch(store, int(store.port_file.read_text()))
-    last_used = time.monotonic()
+    port = int(store.port_file.read_text())
+    server = _launch(store, port)
+    launched = last_used = time.monotonic()
     try:
-        while server.poll() is None:
+        while True:
             time.sleep(_POLL)
-            if not store.database.exists():  # the home directory was removed
-                return 0
-            if store.has_users():
-                last_used = time.monotonic()
-            elif time.monotonic() - last_used >= _GRACE or not store.users.exists():  # `stop` removes it
-                with store.lock():
-                    if not store.has_users():
-                        return 0
-        return server.returncode or 1
+            if not store.database.exists():
+                return _ends("its home directory was removed")
+            try:
+                if server.poll() is not None:
+                    lived, code = time.monotonic() - launched, server.returncode or 1
+                    again = _launched_again(store, port) if lived >= _GRACE else None
+                    if again is None:
+                        return _ends(f"its Java ended by itself after {lived:.0f} s, with {server.returncode}", code)
+                    server, launched = again, time.monotonic()
+                elif store.has_users():
+                    last_used = time.monotonic()
+                elif _is_left(store, server, unused=time.monotonic() - last_used):
+                    return _ends("nobody uses it")
+            except OSError as problem:  # a full disk, say: whoever uses it can go on
+                print(f"the metastore goes on after {problem!r}", flush=True)
     finally:
         _terminate(server)
+
+
+def _ends(why: str, code: int = 0) -> int:
+    """For the log."""
+    print(f"the metastore ends: {why}", flush=True)
+    return code
+
+
+def _launched_again(store: Metastore, port: int) -> subprocess.Popen[bytes] | None:
+    """On the same port, which its users know. None where nobody needs it, or a user has started another."""
+    if not store.has_users():
+        return None
+    with store.lock():  # nobody starts one meanwhile
+        if store.is_running():
+            return None
+        print("the metastore's Java ended by itself, and is started again", flush=True)
+        server, deadline = _launch(store, port), time.monotonic() + _PHASE_SECONDS
+        while not _answers(port) and server.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return server
+
+
+def _is_left(store: Metastore, server: subprocess.Popen[bytes], *, unused: float) -> bool:
+    """End the server where nobody uses it any more.
+
+    Under the lock until it is ended: who comes meanwhile starts another.
+    """
+    if unused < _GRACE and store.users.exists():  # `stop` removes it
+        return False
+    with store.lock():
+        if store.has_users():
+            return False
+        _terminate(server)
+        return True
 
 
 def _create_schema(store: Metastore) -> None:
@@ -294,6 +352,7 @@ def _launch(store: Metastore, port: int) -> subprocess.Popen[bytes]:
             _java(),
             "-Xmx256m",
             "-XX:TieredStopAtLevel=1",
+            "-XX:+ExitOnOutOfMemoryError",  # it is started again
             "-cp",
             f"{store.directory / 'conf'}{os.pathsep}{_jars()}",
             # Janino compiles it, as Spark has no javac: Hive's own main class would listen on all addresses.
