@@ -233,7 +233,8 @@ def _told(action: str, where: str) -> Iterator[None]:
             _CLIENTS.clear()
             raise problem.told from None  # what AWS said may quote the request
         raise problem from error
-    except (BotoCoreError, ValueError) as error:
+    except (BotoCoreError, ValueError, OSError, RuntimeError) as error:
+        # An OSError is of a file with a token, or of a program that gives credentials; a RuntimeError of old ones.
         _CLIENTS.clear()
         raise _not_asked(error, where) from None  # its text may quote settings
 
@@ -279,4 +280,5 @@ def _not_asked(error: Exception, where: str) -> EnvironmentProblem:
         hint = "Install a newer boto3."
         return EnvironmentProblem("This boto3 does not take back what AWS Glue said of it.", where=where, hint=hint)
     hint = "Give the environment variables of an access key, a profile that there is, or this machine a role."
-    return EnvironmentProblem(f"AWS Glue cannot be asked with what boto3 finds ({kind}).", where=where, hint=hint)
+    why = f"{kind}: {error.strerror}" if isinstance(error, OSError) and error.strerror else kind
+    return EnvironmentProblem(f"AWS Glue cannot be asked with what boto3 finds ({why}).", where=where, hint=hint)

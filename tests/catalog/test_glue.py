@@ -39,6 +39,14 @@ from tests.tables.local_session import LocalSession, install
 __all__ = ["glue", "glue_server"]
 NAMES = Names("lake", "t_ro", "t_rt", Form.SYNCED)
 PLACE = Place(URI, NAMES)
+# What a program gives that boto3 asks for credentials.
+OLD = {
+    "Version": 1,
+    "AccessKeyId": KEY,
+    "SecretAccessKey": SECRET,
+    "SessionToken": TOKEN,
+    "Expiration": "2020-01-01T00:00:00Z",
+}
 
 
 @pytest.fixture(scope="module")
@@ -399,6 +407,36 @@ def test_who_cannot_ask_hears_why_and_no_secret(
         PLACE.publish(table)
     assert said in str(refused.value)
     _tells_no_secret(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "said"),
+    [
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE": f"/{SECRET}", "AWS_ROLE_ARN": "arn:aws:iam::1:role/r"}, "", "No such file"),
+        ({}, f"credential_process = /nowhere/program {SECRET}", "No such file"),
+        ({}, f"credential_process = printf '{json.dumps(OLD)}'", "RuntimeError"),
+    ],
+    ids=["no token file", "no program", "a program that gives old ones"],
+)
+def test_credentials_that_boto3_cannot_get_are_a_problem_of_the_environment(
+    table: HudiTable,
+    glue: Glue,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, str],
+    config: str,
+    said: str,
+) -> None:
+    """boto3 lets through what its files, and the programs that it calls, raise. Who follows a look fails by none."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "config").write_text(f"[default]\n{config}\n")
+    for name, value in {"AWS_CONFIG_FILE": str(tmp_path / "config"), **change}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(EnvironmentProblem, match=f"cannot be asked with what boto3 finds .*{said}") as refused:
+        PLACE.publish(table)
+    _tells_no_secret(refused.value)
+    assert not follow(table.look(), table, PLACE).stands
 
 
 @pytest.mark.parametrize(

@@ -85,4 +85,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "",
         ("tests/dagster/test_known.py",),
     ),
+    Breakage(
+        "credentials that boto3 cannot get end a tick of the sensor",
+        "hudi_assets/catalog/glue.py",
+        "    except (BotoCoreError, ValueError, OSError, RuntimeError) as error:",
+        "    except (BotoCoreError, ValueError) as error:",
+        ("tests/catalog/test_glue.py::test_credentials_that_boto3_cannot_get_are_a_problem_of_the_environment",),
+    ),
 )
