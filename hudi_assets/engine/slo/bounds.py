@@ -24,13 +24,22 @@ def apart(terms: SloTerms) -> Apart:
     found = [Apart(gap, f"starts are {duration(gap)} or more apart (least gap)", "a shorter least gap")]
     if terms.hours is not None:
         begins, ends = terms.hours
-        open_ms = ((ends - begins) % 24 or 24) * HOUR_MS
-        closed = Apart(DAY_MS - open_ms, f"no hour of {duration(DAY_MS - open_ms)} a day allows a start", "more hours")
-        found.append(closed)
-        if gap > open_ms:  # so at most one start in the hours of a day
-            once = f"a least gap of {duration(gap)} allows one start in the {duration(open_ms)} of a day that allow any"
-            found.append(Apart(DAY_MS, once, "a shorter least gap, or more hours"))
+        found.append(_by_hours(gap, ((ends - begins) % 24 or 24) * HOUR_MS))
     return max(found, key=lambda one: one.ms)
+
+
+def _by_hours(gap: int, open_ms: int) -> Apart:
+    """Where of each day `open_ms` allow a start. Again and again one comes as many days later as the gap has begun."""
+    days = max(1, -(-gap // DAY_MS))
+    if gap >= (days - 1) * DAY_MS + open_ms:  # so none comes a day sooner: the last moment of the hours is outside
+        in_days = "" if days == 1 else f"in {days} days, "
+        once = f"a least gap of {duration(gap)} allows one start {in_days}in the {duration(open_ms)} of a day that "
+        return Apart(days * DAY_MS, f"{once}allow any", "a shorter least gap, or more hours")
+    closed = days * DAY_MS - open_ms
+    if days == 1:
+        return Apart(closed, f"no hour of {duration(closed)} a day allows a start", "more hours")
+    both = f"with a least gap of {duration(gap)} some starts are {duration(closed)} apart"
+    return Apart(closed, f"{both}, as {duration(open_ms)} of a day allow any", "a shorter least gap, or more hours")
 
 
 def check_bounds(terms: SloTerms, latency_ms: int = 0, tick_ms: int = 0) -> None:

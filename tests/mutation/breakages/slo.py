@@ -223,8 +223,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "closed hours count for nothing where bounds are held to the SLO",
         f"{_SLO}/bounds.py",
-        "closed = Apart(DAY_MS - open_ms,",
-        "closed = Apart(0,",
+        "    closed = days * DAY_MS - open_ms",
+        "    closed = 0",
         ("tests/unit/slo/test_bounds.py::test_how_far_starts_lie_apart",),
     ),
     Breakage(
@@ -611,5 +611,19 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    if config.compaction.whole_slices:\n",
         "    if config.compaction.whole_slices and not config.clock:\n",
         ("tests/unit/test_whole_slices.py::test_the_policy_knows_of_it",),
+    ),
+    Breakage(
+        "a least gap as long as the hours of a day counts as if two starts fitted into these",
+        f"{_SLO}/bounds.py",
+        "    if gap >= (days - 1) * DAY_MS + open_ms:",
+        "    if gap > (days - 1) * DAY_MS + open_ms:",
+        ("tests/unit/slo/test_bounds.py::test_how_far_starts_lie_apart",),
+    ),
+    Breakage(
+        "a least gap of more than a day is not held to the hours",
+        f"{_SLO}/bounds.py",
+        "    days = max(1, -(-gap // DAY_MS))",
+        "    days = 1",
+        ("tests/unit/slo/test_bounds.py::test_how_far_starts_lie_apart",),
     ),
 )

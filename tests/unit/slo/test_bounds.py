@@ -32,8 +32,13 @@ def terms(slo_h: float, gap_h: float = 0, hours: tuple[int, int] | None = None) 
         (terms(6, 0, (0, 24)), 0),
         (terms(6, 5, (22, 6)), 16),
         (terms(6, 17, (22, 6)), 24),  # two do not fit into one night
+        (terms(6, 8, (22, 6)), 24),  # the last hour ends when the gap does
+        (terms(6, 7.9, (22, 6)), 16),
         (terms(6, 17, (6, 2)), 17),
-        (terms(6, 30, (22, 6)), 30),
+        (terms(6, 30, (22, 6)), 40),  # after two evenings, and then after one more: 32 h, and 40 h
+        (terms(6, 32, (22, 6)), 48),
+        (terms(6, 24, (22, 6)), 24),
+        (terms(6, 30), 30),
     ],
 )
 def test_how_far_starts_lie_apart(stated: SloTerms, hours_apart: int) -> None:
