@@ -150,6 +150,42 @@ def test_a_file_that_is_cut_short_in_its_place_is_seen_in_time(life: Life, monke
     assert "10 of the" in (life.table.freshness().reason or "")
 
 
+def test_a_file_that_takes_anothers_place_is_asked_for_its_size(life: Life) -> None:
+    """As rsync and other backups put one back: under another name, and then in the place of the old one."""
+    looked_at(life)
+    log = life.path / life.table.state().remaining_logs[0].path
+    other = log.with_name(".being_put_back")
+    other.write_bytes(log.read_bytes()[:10])
+    other.replace(log)
+    settle()
+    assert "10 of the" in (life.table.freshness().reason or "")
+
+
+def test_a_folder_that_takes_anothers_place_is_asked_for_all_sizes(life: Life) -> None:
+    looked_at(life)
+    log = life.path / life.table.state().remaining_logs[0].path
+    away = life.path.with_name("away")
+    log.parent.rename(away)
+    shutil.copytree(away, log.parent)
+    os.truncate(log, 10)
+    settle()
+    assert "10 of the" in (life.table.freshness().reason or "")
+
+
+def test_a_file_with_the_name_of_a_folder_is_a_file(life: Life) -> None:
+    folder = life.path / "p=a/inside"
+    folder.mkdir()
+    looked_at(life)
+    folder.rmdir()
+    folder.touch()
+    looked_at(life)
+    assert_kept_is_true(life.table)
+    folder.unlink()
+    folder.mkdir()
+    looked_at(life)
+    assert_kept_is_true(life.table)
+
+
 def test_tables_of_few_files_are_listed_each_time(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "FEW_FILES", 1_000)
     looked_at(life)

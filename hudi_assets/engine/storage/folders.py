@@ -61,7 +61,7 @@ class Folder:
 def list_again(storage: Storage, path: str, last: Folder | None) -> Folder:
     """A folder's names now: `last` itself where its stamp shows that they are the same.
 
-    Where they are not, a file is asked for its size when its name is new. Each is where `last` is None.
+    Where they are not, a file is asked for its size when it is another one than before. Each is where `last` is None.
     """
     if not storage.capabilities.folder_times:
         return Folder.of(*_entries(*storage.list_folder(path), last))
@@ -88,23 +88,29 @@ def _entries(files: list[FileInfo], folders: list[str], last: Folder | None) -> 
 
 
 def _names_again(folder: str, prefix: str, last: Folder) -> tuple[list[FileInfo], list[str]] | None:
-    """Files and folders; None where there are links among them, or the folder has gone."""
+    """Files and folders; None where there are links among them, or the folder has gone.
+
+    A listing says which inode each name has. With another one it is another file, as a backup puts one back.
+    """
+    there: dict[str, int | None] = {}  # None: a folder
     try:
-        names = {prefix + name for name in os.listdir(folder)}
-    except FileNotFoundError:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    return None
+                there[prefix + entry.name] = None if entry.is_dir(follow_symlinks=False) else entry.inode()
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    files = [file for file in last.files if file.path in names]
-    folders = [one for one in last.folders if one in names]
-    for path in names.difference([file.path for file in files], folders):
+    files = [file for file in last.files if there.get(file.path) == file.inode]
+    for path in there.keys() - {file.path for file in files}:
+        if there[path] is None:
+            continue
         try:
             found = os.lstat(f"{folder}/{path[len(prefix) :]}")
         except FileNotFoundError:
             continue
-        if S_ISREG(found.st_mode):
-            files.append(FileInfo.of(path, None, found))
-        elif S_ISDIR(found.st_mode):
-            folders.append(path)
-        else:
+        if not S_ISREG(found.st_mode):
             return None
+        files.append(FileInfo.of(path, None, found))
     same = len(files) == len(last.files) and all(map(is_, files, last.files))
-    return (last.files if same else files), sorted(folders)
+    return (last.files if same else files), sorted(path for path, inode in there.items() if inode is None)

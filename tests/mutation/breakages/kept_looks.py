@@ -88,4 +88,18 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    return True or not any(",
         (f"{LOOKS}::test_what_outlives_archiving_is_kept_by_looks_now_and_then",),
     ),
+    Breakage(
+        "a file that a backup puts in the place of another has the other's size",
+        _FOLDERS,
+        "if there.get(file.path) == file.inode]",
+        "if there.get(file.path) is not None]",
+        (f"{LOOKS}::test_a_file_that_takes_anothers_place_is_asked_for_its_size",),
+    ),
+    Breakage(
+        "a file that has the name of a folder that was there is taken for a folder",
+        _FOLDERS,
+        "sorted(path for path, inode in there.items() if inode is None)",
+        "sorted(path for path in there if path in last.folders or there[path] is None)",
+        (f"{LOOKS}::test_a_file_with_the_name_of_a_folder_is_a_file",),
+    ),
 )
