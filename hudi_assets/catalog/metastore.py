@@ -9,7 +9,7 @@ Nobody has to start or stop it: whoever opens a session leaves its process id in
     python hudi_assets/catalog/metastore.py stop --home DIR
 
 `<home>/spark` is a SPARK_CONF_DIR: with it, spark-sql, pyspark and spark-submit do `acquire` by themselves.
-This file runs as a script too, from that directory's spark-env.sh, so it imports nothing of the project.
+This file runs as a script too, from that directory's spark-env.sh, so it imports nothing large of the project.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from hudi_assets.catalog.metastore_texts import HIVE_SITE, LOG4J, LONG_VIEW_TEXTS, SPARK_DEFAULTS, SPARK_ENV
 from hudi_assets.processes import is_alive
 
 _PHASE_SECONDS = 90.0  # for a Java to do its part of a start
@@ -36,56 +37,6 @@ _FIRST_PHASES = 3  # the first start makes Hive's tables, widens a column, and t
 _STOP_SECONDS = 20.0  # for a process that was asked to end
 _GRACE = 20.0  # seconds without a user before the server leaves
 _POLL = 2.0
-
-_HIVE_SITE = """<?xml version="1.0"?>
-<configuration>
-  <property><name>javax.jdo.option.ConnectionURL</name>
-    <value>jdbc:derby:;databaseName={database};create=true</value></property>
-  <property><name>hive.metastore.warehouse.dir</name><value>{warehouse}</value></property>
-  <property><name>datanucleus.schema.autoCreateAll</name><value>true</value></property>
-  <property><name>hive.metastore.schema.verification</name><value>false</value></property>
-  <property><name>hive.async.log.enabled</name><value>false</value></property>
-</configuration>
-"""
-
-# Hive's Derby schema cuts a view's text at 32,700 characters, about 250 file names: make it a CLOB.
-_LONG_VIEW_TEXTS = """ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
-UPDATE TBLS SET LONG_TEXT = VIEW_EXPANDED_TEXT;
-ALTER TABLE TBLS DROP COLUMN VIEW_EXPANDED_TEXT RESTRICT;
-RENAME COLUMN TBLS.LONG_TEXT TO VIEW_EXPANDED_TEXT;
-ALTER TABLE TBLS ADD COLUMN LONG_TEXT CLOB;
-UPDATE TBLS SET LONG_TEXT = VIEW_ORIGINAL_TEXT;
-ALTER TABLE TBLS DROP COLUMN VIEW_ORIGINAL_TEXT RESTRICT;
-RENAME COLUMN TBLS.LONG_TEXT TO VIEW_ORIGINAL_TEXT;
-"""
-
-_LOG4J = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
-logger.shell.name = org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver
-logger.shell.level = error
-logger.sink.name = org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
-logger.sink.level = error
-"""
-
-# Sourced by Spark's launcher, which then becomes the session's process: `$$` is the session's id.
-_SPARK_ENV = """PYSPARK_PYTHON="${{PYSPARK_PYTHON:-{python}}}"
-PYTHONPATH="{project}${{PYTHONPATH:+:$PYTHONPATH}}"
-"{python}" "{script}" acquire --home "{home}" --pid $$ > /dev/null
-"""
-
-_SPARK_DEFAULTS = """spark.sql.catalogImplementation                        hive
-spark.hadoop.hive.metastore.uris                        {uri}
-spark.sql.warehouse.dir                                 {warehouse}
-spark.sql.session.timeZone                              UTC
-spark.ui.enabled                                        false
-# The read-optimized view names its files: list them here instead of in a job of their own.
-spark.sql.sources.parallelPartitionDiscovery.threshold  100000
-"""
 
 
 class MetastoreError(RuntimeError):
@@ -136,11 +87,6 @@ class Metastore:
     @property
     def log_file(self) -> Path:
         return self.directory / "server.log"
-
-    @property
-    def last_log_file(self) -> Path:
-        """Of the server before: why it ended."""
-        return self.directory / "server.log.1"
 
     def lock(self) -> FileLock:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -195,7 +141,7 @@ class Metastore:
         conf = self.directory / "conf"
         conf.mkdir(parents=True, exist_ok=True)
         self.warehouse.mkdir(parents=True, exist_ok=True)
-        (conf / "hive-site.xml").write_text(_HIVE_SITE.format(database=database, warehouse=self.warehouse), "utf-8")
+        (conf / "hive-site.xml").write_text(HIVE_SITE.format(database=database, warehouse=self.warehouse), "utf-8")
 
     def _start(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -203,7 +149,7 @@ class Metastore:
         self.port_file.write_text(str(port))
         seconds = _start_seconds(first=not self.exists)
         with suppress(FileNotFoundError):
-            self.log_file.replace(self.last_log_file)
+            self.log_file.replace(f"{self.log_file}.1")  # why the one before ended
         with self.log_file.open("wb") as log:
             server = subprocess.Popen(
                 [sys.executable, __file__, "serve", "--home", str(self.home)],
@@ -232,12 +178,12 @@ class Metastore:
         conf = self.spark_conf_dir
         conf.mkdir(parents=True, exist_ok=True)
         script = Path(__file__).resolve()
-        env = _SPARK_ENV.format(python=sys.executable, script=script, home=self.home, project=script.parents[2])
-        defaults = _SPARK_DEFAULTS.format(uri=self.uri(), warehouse=self.warehouse)
+        env = SPARK_ENV.format(python=sys.executable, script=script, home=self.home, project=script.parents[2])
+        defaults = SPARK_DEFAULTS.format(uri=self.uri(), warehouse=self.warehouse)
         for name, text in (
             ("spark-env.sh", env),
             ("spark-defaults.conf", defaults),
-            ("log4j2.properties", _LOG4J),
+            ("log4j2.properties", LOG4J),
         ):
             _replace(conf / name, text)
 
@@ -329,7 +275,7 @@ def _create_schema(store: Metastore) -> None:
     finally:
         _terminate(server)
     script = store.directory / "long_view_texts.sql"
-    script.write_text(_LONG_VIEW_TEXTS, "utf-8")
+    script.write_text(LONG_VIEW_TEXTS, "utf-8")
     # Spark 4 has Derby's own tool for it, Spark 3.5 has not; both have Hive's.
     beeline = ["org.apache.hive.beeline.BeeLine", "--silent=true", "-d", "org.apache.derby.jdbc.EmbeddedDriver"]
     where = ["-u", f"jdbc:derby:{store.draft}", "-n", "APP", "-p", "mine", "-f", str(script)]

@@ -239,4 +239,4 @@ def test_why_a_server_ended_is_kept_when_the_next_one_starts(tmp_path: Path, mon
     store.directory.mkdir(parents=True)
     store.log_file.write_text("the metastore ends: its Java ended")
     started(tmp_path, monkeypatch, after=1)
-    assert store.last_log_file.read_text() == "the metastore ends: its Java ended"
+    assert (store.directory / "server.log.1").read_text() == "the metastore ends: its Java ended"
