@@ -28,8 +28,10 @@ from hudi_assets.engine.table.settings.config import (
     URL_ENCODE,
     WRITERS,
     TableConfig,
+    for_store,
     parse_config,
 )
+from hudi_assets.engine.table.settings.in_a_bucket import refuse_in_a_bucket
 from hudi_assets.engine.table.settings.java_properties import dump_properties
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT, TABLE_SERVICES
 from hudi_assets.engine.table.settings.new_table import new_table_properties
@@ -94,12 +96,12 @@ def create_table(storage: Storage, asked: NewTable, layout: Layout) -> TableConf
         hive_style=asked.hive_style,
         own={**asked.own_settings(), **_unit_setting(asked, arrow, time_field)},
     )
-    config = parse_config(properties, storage.base)
+    config = for_store(parse_config(properties, storage.base), storage)
     check_columns(arrow)
     check_fields(arrow, config)
     unit = unit_of(arrow.field(time_field).type, config.event_time_unit, time_field)
     check_exact_split(config, unit, layout, storage.base)
-    layout.check_store(storage)
+    refuse_in_a_bucket(config, layout, storage)
     storage.check_writable()
     if storage.exists(PROPERTIES):
         raise InvalidInput("There is a Hudi table already.", where=storage.base, hint="Open it instead.")

@@ -27,6 +27,7 @@ class MemoryStorage(ObjectStorage):
             links=False,
             exact_times=False,
             at_once=8,
+            late_requests=True,
         )
 
     def __reduce__(self) -> tuple[object, ...]:

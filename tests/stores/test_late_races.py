@@ -52,10 +52,10 @@ class Stopped(threading.Thread):
         assert isinstance(self.error, LockLost)
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch, session: LocalSession) -> Bucket:
+@pytest.fixture(params=[9, 6])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, session: LocalSession) -> Bucket:
     """Each that opens the table has a storage of its own, with its own checks."""
-    made = Bucket(monkeypatch, session)
+    made = Bucket(monkeypatch, session, request.param)
     store = made.store._store
 
     def another(*_: object) -> MemoryStorage:
@@ -134,5 +134,5 @@ def test_who_was_stopped_as_it_began_overwrites_nothing(
     with pytest.raises(Conflict):
         publisher.begin_compaction(plan.instant, b'{"writer": "hudi-assets", "execution": "mine"}')
     monkeypatch.undo()
-    path = f".hoodie/timeline/{plan.instant}.compaction.inflight"
+    path = f"{bucket.timeline}/{plan.instant}.compaction.inflight"
     assert bucket.store.read(path) == another

@@ -130,15 +130,18 @@ TAKEN_BACK: dict[str, tuple[Any, bool, Work]] = {
 }
 
 
+@pytest.mark.parametrize("version", [9, 6])
 @pytest.mark.parametrize("kind", TAKEN_BACK)
-def test_a_late_commit_whose_sender_is_dead(monkeypatch: pytest.MonkeyPatch, session: LocalSession, kind: str) -> None:
+def test_a_late_commit_whose_sender_is_dead(
+    monkeypatch: pytest.MonkeyPatch, session: LocalSession, kind: str, version: int
+) -> None:
     """Whoever takes it back dies at each of its requests. It arrives then; whoever comes next mends the table."""
     under_way, dies, work = TAKEN_BACK[kind]
     n, died = 0, True
     while died:
         n += 1
         with monkeypatch.context() as patch:
-            bucket = Bucket(patch, session)
+            bucket = Bucket(patch, session, version)
             bucket.settings = {"hudi_assets.writers": "stopped"}
             if kind == "restore":
                 bucket.open().savepoint()
@@ -151,12 +154,14 @@ def test_a_late_commit_whose_sender_is_dead(monkeypatch: pytest.MonkeyPatch, ses
                     died = False
                 except Crash:
                     pass
-            with suppress(obstore.exceptions.AlreadyExistsError):  # it is there: nobody has deleted it yet
+            arrives = False
+            with suppress(obstore.exceptions.AlreadyExistsError):  # it is there, or on version 6 the other's is
                 sender.arrive()
+                arrives = True
             bucket.later()
             said = bucket.open().recover()
             where = f"{n}: {asked[-1]}"
-            assert died or any("arrived after it was taken back" in line for line in said), where
+            assert died or not arrives or any("arrived after it was taken back" in line for line in said), where
             rows = snapshot(bucket.open())
             if rows != before:  # it came before the note: then it counts
                 assert len(rows) == len(before) + 2, where

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
-from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.model import Action, Instant, LogFile, State
-from hudi_assets.engine.storage import Capabilities, LocalStorage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.placement import NewInstant, PastInstant
 from hudi_assets.engine.timeline.instants import Timeline
@@ -75,28 +69,3 @@ def test_what_may_be_pending_beside_the_metadata_tables_compaction(
     assert layout_of(6, "").metadata_compacts_beside({MID}, {*pending}) is on_6
     for version in LATER:
         assert layout_of(version, "").metadata_compacts_beside({MID}, {*pending}) is later
-
-
-class _Bucket(LocalStorage):
-    """A folder that can make no links, and knows whole seconds alone."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, links=False, exact_times=False)
-
-
-class _Hdfs(LocalStorage):
-    """A folder that can make no links: log files that remain are copied."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, links=False)
-
-
-@pytest.mark.parametrize("version", [6, *LATER])
-def test_on_which_stores_tables_can_be_changed(version: int, tmp_path: Path) -> None:
-    layout_of(version, "").check_store(LocalStorage(str(tmp_path)))
-    layout_of(version, "").check_store(_Hdfs(str(tmp_path)))
-    refused = pytest.raises(UnsupportedTable, match="version 6 in a bucket") if version == 6 else nullcontext()
-    with refused:
-        layout_of(version, "").check_store(_Bucket(str(tmp_path)))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput
-from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
+from hudi_assets.engine.model import Action, Instant, Plan, State
 from hudi_assets.engine.table.files.cleaned import read_savepoints
 from hudi_assets.engine.table.files.hidden import all_hidden_files
 from hudi_assets.engine.table.files.past import whole_from
@@ -21,15 +21,15 @@ from hudi_assets.engine.transaction.clean import finish_cleans
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.restore import RESTORED, RestoreExecutor, RestoreResult, plan_restore
-from hudi_assets.engine.transaction.rollback import RollbackExecutor, RollbackResult
+from hudi_assets.engine.transaction.rollback import RollbackExecutor, RollbackResult, arrived_late
 from hudi_assets.engine.transaction.rollback_plan import (
+    appended_logs,
     block_instants,
     files_of_slice,
     is_ours,
     plan_attempt_rollback,
     plan_compaction_rollback,
     plan_write_rollback,
-    residue_paths,
 )
 from hudi_assets.engine.transaction.transaction import Transaction, transaction
 
@@ -103,8 +103,11 @@ class Undo:
 
     def _finish_pending(self, instant: str) -> RollbackResult | None:
         """Finish a rollback of the instant that was begun: ours, or another engine's that is stopped."""
-        for rollback in self.table.read().timeline.pending(Action.ROLLBACK):
+        state = self.table.read()
+        for rollback in state.timeline.pending(Action.ROLLBACK):
             plan = self._executor.read_plan(rollback.timestamp)
+            if plan.ours and arrived_late(state, rollback):
+                continue
             if plan.target.timestamp == instant and (plan.ours or self.table.config.writers == "stopped"):
                 return self._executor.execute(rollback.timestamp, plan)
         return None
@@ -375,12 +378,3 @@ def _needed(state: TableState, savepoint: str) -> Iterator[str]:
     for path in sorted(named):
         if path.endswith(".parquet") or path in written:
             yield path
-
-
-def appended_logs(state: TableState, plan: Plan) -> Iterator[LogFile]:
-    """Log files in a pending compaction's slices that are neither its links nor its residue."""
-    own = {carried.link for op in plan.operations for carried in op.carried_over} | residue_paths(state, plan)
-    for file in files_of_slice(state, plan.instant):
-        log = state.layout.parse_log_file(file, file.path.rpartition("/")[0])
-        if log is not None and log.path not in own:
-            yield log

@@ -28,6 +28,7 @@ _CAPABILITIES: Final = Capabilities(
     links=False,
     exact_times=False,
     at_once=32,
+    late_requests=True,
 )
 _PATH: Final = re.compile(r"abfss?://([a-z0-9][a-z0-9-]{1,62})@([a-z0-9]{3,24})((?:\.[A-Za-z0-9-]+)*)(?:/(.*))?")
 _PUBLIC: Final = ".core.windows.net"

@@ -28,6 +28,7 @@ _CAPABILITIES: Final = Capabilities(
     links=False,
     exact_times=False,
     at_once=32,
+    late_requests=True,
 )
 _PATH: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220})(?:/(.*))?")
 

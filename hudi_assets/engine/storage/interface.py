@@ -31,6 +31,9 @@ class Capabilities:
     """The store is of this machine's operating system, where a folder says when a name in it came or went."""
     file_lock: bool = False
     """Apache Hudi's FileSystemBasedLockProvider is a lock here: a file of a name is made once, also by Java."""
+    late_requests: bool = False
+    """A change that was asked for may be made after its sender has lost its lock: what it makes, or deletes, has to
+    have a name that occurs once, or a condition on it."""
 
 
 class FileInfo(NamedTuple):

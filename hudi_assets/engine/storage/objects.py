@@ -281,6 +281,10 @@ class ObjectStorage(Fenced, ABC):
                 lost, found = error, self._written(path)
                 if found is None if mode == "create" else _is_at(found, mode):
                     continue  # as it was; should the first try still arrive, the next one is refused for its sake
+            except FileNotFoundError:
+                if mode == "create":
+                    raise
+                raise came_second("deleted", self.uri(path)) from None
             if found is not None and found.writer == writer:
                 self._may_change(path)  # as above
                 return found.version

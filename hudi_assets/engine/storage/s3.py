@@ -32,6 +32,7 @@ _CAPABILITIES: Final = Capabilities(
     links=False,
     exact_times=False,
     at_once=32,
+    late_requests=True,
 )
 _SECRET: Final = ("access_key_id", "secret_access_key", "session_token")
 _PLAIN: Final = ("endpoint", "region", "profile", "virtual_hosted")

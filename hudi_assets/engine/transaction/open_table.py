@@ -9,6 +9,7 @@ from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.settings.in_a_bucket import refuse_in_a_bucket
 from hudi_assets.engine.table.slices.kept import keeper_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
@@ -35,9 +36,9 @@ class OpenTable:
         return self.storage.base
 
     def check_writable(self) -> None:
-        """Raise where this process may not write here, or such a table cannot be changed, or not on this store."""
+        """Raise where this process may not write here, or such a table cannot be changed."""
         self.config.refuse_other_files(self.path)
-        self.layout.check_store(self.storage)
+        refuse_in_a_bucket(self.config, self.layout, self.storage)
         self.storage.check_writable()
 
     def now_ms(self) -> int:

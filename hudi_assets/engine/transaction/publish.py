@@ -15,17 +15,20 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem, LockLost
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage, each
+from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.timeline.attempts import forget_staged
 from hudi_assets.engine.timeline.clock import next_instant
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.compaction_plan import STRATEGY, encode_plan
-from hudi_assets.engine.timeline.instants import Timeline, format_instant, latest_states
+from hudi_assets.engine.timeline.instants import Timeline, format_instant, instant_ms, latest_states
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.transaction.taken_back import Note, TakenBack, execution_in
 
 log = logging.getLogger(__name__)
+CLOCKS_MS = 500
+"""By how much the clocks of a store and of those who write to it may differ."""
 BEGUN = b'{"writer": "hudi-assets"}'
 """What our inflight file of a compaction says. Hudi's is empty, and nobody of Hudi reads it."""
 
@@ -89,6 +92,8 @@ class Publisher:
                 raise Conflict(f"The {action} is completed already.", where=f"{self.storage.base} {instant}")
             completion = self.new_instant(timeline, completes=True)
         path = self.layout.instant_path(instant, action, State.COMPLETED, completion)
+        if action in (Action.DELTA_COMMIT, Action.COMPACTION):
+            self._wait_for_later_second(instant)
         self.storage.renew_fences()
         try:
             self.storage.create(path, content)
@@ -98,6 +103,19 @@ class Publisher:
             raise
         if completion is not None:
             self._alone(instant, action, path)
+
+    def _wait_for_later_second(self, instant: str) -> None:
+        """Let the commit's file be of a later second than its instant.
+
+        Hudi 1.x takes the file's time for the completion of a commit of version 6. A store has whole seconds, so one of
+        the same second would look completed before it began: then its log files are in no slice of its own.
+        """
+        if self.layout.names_completion_times or self.storage.capabilities.exact_times:
+            return
+        later = (instant_ms(instant, self.timezone) // 1000 + 1) * 1000 + CLOCKS_MS
+        left = later - self.now_ms()
+        if 0 < left <= 1000 + CLOCKS_MS:
+            time.sleep(left / 1000)
 
     def _forget_late(self, instant: str, completed: str) -> bool:
         """Delete a commit of what was taken back; true where it was one."""
@@ -225,13 +243,12 @@ class Publisher:
         a committed slice then). `still_alone` looks again after publishing; its reason withdraws the plan.
         """
         carried = [c for op in plan.operations for c in op.carried_over]
-        requested = self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED)
         if carried and guard is not None:
             self.publish_guard(guard, plan.instant)
         try:
             self.carry_over(carried, mode)
             self._show_links(carried, guard)
-            self.announce(requested, encode_plan(plan))
+            self._announce_plan(plan)
         except BaseException:
             self._undo_plan(plan, guard)
             raise
@@ -242,16 +259,37 @@ class Publisher:
         if guard is not None:
             self.withdraw_guard(guard)
 
+    def _announce_plan(self, plan: Plan) -> None:
+        requested, content = self._requested(plan.instant), encode_plan(plan)
+        if not is_6_in_a_bucket(self.layout, self.storage):
+            self.announce(requested, content)
+            return
+        # An empty plan first: whoever has the lock next deletes it, and the plan that would arrive then is refused.
+        # One that has arrived stays. Somebody may have seen it, and have written rows into the slice that it opens.
+        empty = encode_plan(Plan(plan.instant, NO_THRESHOLD, (), STRATEGY, {GUARDED: plan.instant}))
+        self.announce(requested, empty)
+        try:
+            _, version = self.storage.read_with_version(requested)
+        except FileNotFoundError as error:
+            what = "Another process has taken the lock, and the plan back."
+            raise Conflict(what, where=f"{self.storage.base} {plan.instant}") from error
+        self.storage.replace_if(requested, content, version)
+
+    def _requested(self, instant: str) -> str:
+        return self.layout.instant_path(instant, Action.COMPACTION, State.REQUESTED)
+
     def publish_guard(self, guard: str, guarded: str) -> None:
         empty = Plan(guard, NO_THRESHOLD, (), STRATEGY, {GUARDED: guarded})
-        self.storage.create(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED), encode_plan(empty))
+        self.storage.create(self._requested(guard), encode_plan(empty))
 
     def withdraw_guard(self, guard: str) -> None:
-        self.storage.delete(self.layout.instant_path(guard, Action.COMPACTION, State.REQUESTED))
+        self.storage.delete(self._requested(guard))
 
     def _undo_plan(self, plan: Plan, guard: str | None) -> None:
+        if guard is not None and is_6_in_a_bucket(self.layout, self.storage):
+            self.publish_guard(guard, plan.instant)  # whoever has the lock next finishes this first (`recover`)
         # The plan goes first: links without a plan are invisible, a plan without its links loses rows.
-        self.storage.delete(self.layout.instant_path(plan.instant, Action.COMPACTION, State.REQUESTED))
+        self.storage.delete(self._requested(plan.instant))
         links = [carried.link for op in plan.operations for carried in op.carried_over]
         if (metadata_table := self.metadata_table) is not None:
             metadata_table.forget(links)

@@ -6,10 +6,11 @@ Whoever holds the write lock knows that no writer or planner of ours lives, or t
 
 from __future__ import annotations
 
-from hudi_assets.engine.model import Action
+from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.model.units import DAY_MS
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.table.files.strays import Strays
+from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
@@ -20,7 +21,7 @@ from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.publish import Publisher
 from hudi_assets.engine.transaction.restore import finish_restores
 from hudi_assets.engine.transaction.rollback import finish_rollbacks
-from hudi_assets.engine.transaction.rollback_plan import is_ours
+from hudi_assets.engine.transaction.rollback_plan import appended_logs, block_instants, is_ours
 from hudi_assets.engine.transaction.taken_back import Note
 
 _LOCK_WAIT_S = 60.0
@@ -83,7 +84,13 @@ def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ..
         if guarded is None:
             continue
         links = 0
-        if state.plan(guarded) is None and not state.timeline.is_committed(guarded):
+        withdrawn = _is_withdrawn(state, plan.instant, guarded)
+        if withdrawn:
+            # Its requests may be under way yet, and writers append to the slice of a plan that they see.
+            for stage in (State.INFLIGHT, State.REQUESTED):
+                storage.delete(state.layout.instant_path(guarded, Action.COMPACTION, stage))
+            done.append(f"withdrew the plan {guarded}, as was begun")
+        if withdrawn or (state.plan(guarded) is None and not state.timeline.is_committed(guarded)):
             paths = _links_of(state, guarded)
             if (metadata_table := publisher.metadata_table) is not None:
                 metadata_table.forget(paths)
@@ -91,6 +98,17 @@ def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ..
         publisher.withdraw_guard(plan.instant)
         done.append(f"removed the guard {plan.instant} and {links} links of the unpublished plan {guarded}")
     return tuple(done)
+
+
+def _is_withdrawn(state: TableState, guard: str, guarded: str) -> bool:
+    """In a bucket, version 6: did whoever made the guard want to delete this plan? Not where rows came to its slice."""
+    if guard == guarded or not is_6_in_a_bucket(state.layout, state.storage):
+        return False
+    plan = next((one for one in state.executable_plans if one.instant == guarded), None)
+    if plan is None:
+        return False
+    logs = appended_logs(state, plan)
+    return not any(i in state.committed for log in logs for i in block_instants(state.storage, log))
 
 
 def tidy_metadata_table(publisher: Publisher) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from hudi_assets.engine.timeline.rollback_metadata import (
     encode_restore_plan,
 )
 from hudi_assets.engine.transaction.open_table import OpenTable
-from hudi_assets.engine.transaction.rollback import RollbackExecutor
+from hudi_assets.engine.transaction.rollback import RollbackExecutor, arrived_late, withdraw_late
 from hudi_assets.engine.transaction.rollback_plan import (
     files_of_slice,
     plan_attempt_rollback,
@@ -140,6 +140,9 @@ def finish_restores(table: OpenTable, state: TableState) -> tuple[str, ...]:
     for instant in state.timeline.pending(Action.RESTORE):
         path = state.layout.instant_path(instant.timestamp, Action.RESTORE, State.REQUESTED)
         plan = decode_restore_plan(state.storage.read(path), f"{state.storage.base}: {path}")
+        if plan.ours and arrived_late(state, instant):
+            done.append(withdraw_late(state, instant))
+            continue
         if not plan.ours:
             raise Conflict(
                 f"Restore {instant.timestamp} to {plan.savepoint} is another engine's and unfinished.",

@@ -107,7 +107,9 @@ class RollbackExecutor:
             return
         target, publisher = plan.target, self.table.publisher
         if target.action not in (Action.COMMIT, Action.COMPACTION):
-            publisher.taken_back.add(target.timestamp, Note(whole=True, data=frozenset(plan.files)))
+            # Who has committed gives no file its name any more; such a file could hold the archive back (version 6).
+            named = self.table.layout.log_name_tells_beginning and self._is_completed(target.timestamp)
+            publisher.taken_back.add(target.timestamp, Note(True, data=frozenset(() if named else plan.files)))
             return
         inflight = self.table.layout.instant_path(target.timestamp, Action.COMPACTION, State.INFLIGHT)
         try:
@@ -117,6 +119,10 @@ class RollbackExecutor:
         completed = publisher.completed_path(publisher.read_timeline(), target.timestamp, Action.COMPACTION)
         names = frozenset({completed.rpartition("/")[2]} if completed is not None else ())
         publisher.taken_back.add(target.timestamp, Note(False, begun - {""}, names, frozenset(plan.files)))
+
+    def _is_completed(self, instant: str) -> bool:
+        timeline = self.table.publisher.read_timeline()
+        return any(i.timestamp == instant and i.is_completed for i in timeline.instants)
 
     def _revert_to_inflight(self, plan: RollbackPlan) -> None:
         """Hide a completed instant from every reader; its inflight file stays until its files are gone."""
@@ -261,6 +267,9 @@ def finish_rollbacks(table: OpenTable, state: TableState) -> tuple[str, ...]:
     done = []
     for instant in state.timeline.pending(Action.ROLLBACK):
         plan = executor.read_plan(instant.timestamp)
+        if plan.ours and arrived_late(state, instant):
+            done.append(withdraw_late(state, instant))
+            continue
         if not plan.ours:
             raise Conflict(
                 f"Rollback {instant.timestamp} of {plan.target.timestamp} is another engine's and unfinished.",
@@ -270,6 +279,21 @@ def finish_rollbacks(table: OpenTable, state: TableState) -> tuple[str, ...]:
         executor.execute(instant.timestamp, plan)
         done.append(f"finished the rollback of {plan.target.timestamp}")
     return tuple(done)
+
+
+def arrived_late(state: TableState, undoing: Instant) -> bool:
+    """A rollback or restore that nobody has begun, with something later beside it, on a store.
+
+    Whoever takes the lock finishes what he finds before he gives an instant. So what came after it was not to be found.
+    """
+    is_asked_for = state.storage.capabilities.late_requests and undoing.state is State.REQUESTED
+    return is_asked_for and any(i.timestamp > undoing.timestamp for i in state.timeline.instants)
+
+
+def withdraw_late(state: TableState, undoing: Instant) -> str:
+    """Delete it: what was asked for was another table. A sentence."""
+    state.storage.delete(state.layout.instant_path(undoing.timestamp, undoing.action, State.REQUESTED))
+    return f"withdrew the {undoing.action} {undoing.timestamp}, which had arrived after its sender's lock had ended"
 
 
 def _timeline_action(action: str) -> Action:

@@ -89,6 +89,15 @@ def files_of_slice(state: TableState, instant: str) -> Iterator[FileInfo]:
                 yield file
 
 
+def appended_logs(state: TableState, plan: Plan) -> Iterator[LogFile]:
+    """Log files in a pending compaction's slices that are neither its links nor its residue."""
+    own = {carried.link for op in plan.operations for carried in op.carried_over} | residue_paths(state, plan)
+    for file in files_of_slice(state, plan.instant):
+        log = state.layout.parse_log_file(file, file.path.rpartition("/")[0])
+        if log is not None and log.path not in own:
+            yield log
+
+
 def _logs(state: TableState) -> Iterator[LogFile]:
     for files in state.data_files.values():
         yield from (file for file in files if isinstance(file, LogFile))

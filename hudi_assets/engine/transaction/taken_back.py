@@ -130,10 +130,19 @@ class TakenBack:
         listed = (self.layout.parse_instant(file.name) for file in self.storage.list_files(self.layout.timeline_folder))
         return [instant for instant in listed if instant is not None and instant.is_completed]
 
+    def gone(self) -> frozenset[str]:
+        """Instants that were taken back for good within a day: a file of one may be given its name yet."""
+        if not has_leases(self.storage):
+            return frozenset()
+        noted = (file.name for file in self.storage.list_files(FOLDER) if is_instant(file.name))
+        return frozenset(instant for instant in noted if (note := self.of(instant)).whole and note.data)
+
     def _forget(self, instants: Iterable[str]) -> None:
         for instant in instants:
             for path in sorted(self.of(instant).data):
-                self.storage.delete(path)
+                # A log file of another writer's may have got the name again.
+                if self.layout.occurs_once(path):
+                    self.storage.delete(path)
             self.storage.delete(f"{FOLDER}/{instant}")
 
 

@@ -92,12 +92,17 @@ class Archiver:
         compaction = parse_compaction_settings(properties, where)
         return Bounds(
             cleaned_from=cleaned.timestamp if cleaned else None,
-            uncommitted=_uncommitted(state),
+            uncommitted=_uncommitted(state) | self._taken_back(),
             replacing=frozenset(r for key, r in state.replaced.items() if key in state.view_with_replaced.groups),
             deltas=compaction.max_delta_commits if compaction.trigger in _COUNTING else 0,
             archived=frozenset((i.timestamp, i.action) for i in listed if i.is_completed and i.file_name in archived),
             metadata_compacted=self._metadata_compacted(),
         )
+
+    def _taken_back(self) -> frozenset[str]:
+        """Where a log file's name does not tell its commit: what was taken back may have a file yet (a store)."""
+        named_by_slice = self.table.layout.log_name_tells_beginning
+        return self.table.publisher.taken_back.gone() if named_by_slice else frozenset()
 
     def _metadata_compacted(self) -> str | None:
         """The metadata table's last compaction ("": none yet); None where there is no metadata table."""

@@ -12,7 +12,7 @@ from hudi_assets.engine.actions.compaction.residue import ResidueSpec, residue_p
 from hudi_assets.engine.actions.compaction.tasks import CompactionSpec, Executed, execute_operation
 from hudi_assets.engine.actions.compaction.who_executes import made_untrue
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
-from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, LockLost, UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, CompactionResult, OperationResult, Plan, State
 from hudi_assets.engine.model.units import EventTimeUnit
@@ -23,6 +23,7 @@ from hudi_assets.engine.storage import each
 from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
+from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.layout.names import log_version
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
@@ -69,13 +70,14 @@ class CompactionExecutor:
             # Not between a planner's publishing and its second look, which may withdraw the plan.
             with transaction(self.table, action, recovers=False) as tx:
                 state = tx.read()
-                if state.timeline.pending(Action.ROLLBACK, Action.RESTORE):
+                if state.timeline.pending(Action.ROLLBACK, Action.RESTORE) or state.guards:
                     # What a crash left is finished first: it may take this very plan back.
                     tx.recover()
                     state = tx.read()
                 plan = self._pending_plan(state, instant)
                 refuse_stragglers(state, plan)
                 refuse_missing_inputs(state, plan)
+                self._refuse_residue_in_a_bucket(plan)
                 refuse_other_executor(self.table.storage, self.table.layout, self.table.config, instant)
                 held.enter_context(self._beating(instant))
                 untrue = made_untrue(state, plan)
@@ -111,6 +113,17 @@ class CompactionExecutor:
             operations=self._results(executed),
             seconds=time.monotonic() - started,
         )
+
+    def _refuse_residue_in_a_bucket(self, plan: Plan) -> None:
+        """A plan that was made elsewhere, before the table came into a bucket."""
+        carries = any(op.carried_over for op in plan.operations)
+        if carries and RESIDUE in plan.extra_metadata and is_6_in_a_bucket(self.table.layout, self.table.storage):
+            raise UnsupportedTable(
+                "The plan carries log files over and may leave residue logs, whose names would occur more than once "
+                "in a bucket.",
+                where=f"{self.table.path} {plan.instant}",
+                hint="Unschedule it and plan again: here plans take whole slices.",
+            )
 
     def _alone(self, action: str) -> AbstractContextManager[HeldLock]:
         """The executors' lock."""

@@ -36,6 +36,7 @@ from hudi_assets.engine.model import EventTimeRange, MergeMode
 from hudi_assets.engine.model.units import EventTimeUnit, range_of, to_micros
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import Layout
+from hudi_assets.engine.table.layout.names import token_of_once
 from hudi_assets.engine.table.log_files.summaries import times_of
 from hudi_assets.engine.table.record_keys import bucket_file_id, check_key_type
 from hudi_assets.engine.table.settings.config import TableConfig
@@ -280,6 +281,8 @@ def _put_log(
     spec: WriteSpec, partition: str, target: Target, number: int, token: str, block: bytes
 ) -> tuple[WriteStat, Staged]:
     version = target.next_version + number
+    if spec.storage.capabilities.late_requests:
+        token = token_of_once(int(token.split("-")[0]))
     name = spec.layout.log_file_name(target.file_id, target.log_instant, version, token)
     path = f"{partition}/{name}" if partition else name
     staged = stage(spec.instant, path, spec.layout.log_marker)

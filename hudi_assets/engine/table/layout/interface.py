@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
@@ -67,10 +67,6 @@ class Layout(Protocol):
 
     @property
     def timeline_folder(self) -> str: ...
-
-    def check_store(self, storage: Storage) -> None:
-        """Raise `UnsupportedTable` where tables of this version cannot be changed on this store."""
-        ...
 
     # -- timeline ---------------------------------------------------------------------------------
 
@@ -132,6 +128,10 @@ class Layout(Protocol):
     def base_file_name(self, file_id: str, token: str, instant: str) -> str: ...
 
     def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str: ...
+
+    def occurs_once(self, path: str) -> bool:
+        """False for a data file whose name another write may be given, once this one is gone."""
+        ...
 
     @property
     def log_marker(self) -> str:

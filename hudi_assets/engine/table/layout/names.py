@@ -26,6 +26,7 @@ _OTHER_FILES = {
 }
 
 _JAVAS_INT: Final = 1 << 31
+_MOST_COUNTED: Final = 1 << 20
 
 
 def token_of_once(task: int = 0) -> str:
@@ -35,6 +36,12 @@ def token_of_once(task: int = 0) -> str:
     reads them (FSUtils.LOG_FILE_PATTERN). `task`: the number of Spark's partition.
     """
     return f"{task}-{secrets.randbelow(_JAVAS_INT)}-{secrets.randbelow(_JAVAS_INT)}"
+
+
+def is_token_of_once(token: str) -> bool:
+    """As far as its numbers tell: Spark's count from 0, and are not both above a million. A few by chance are below."""
+    numbers = token.split("-")[1:]
+    return len(numbers) == 2 and all(number.isdecimal() and int(number) > _MOST_COUNTED for number in numbers)
 
 
 def log_version(path: str) -> int:

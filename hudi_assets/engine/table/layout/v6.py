@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -22,7 +20,7 @@ from hudi_assets.engine.table.layout.interface import (
     OriginalOf,
     Placement,
 )
-from hudi_assets.engine.table.layout.names import FileNames
+from hudi_assets.engine.table.layout.names import FileNames, is_token_of_once
 from hudi_assets.engine.table.layout.placement import NewInstant
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.archive.v6 import ArchivedLogs
@@ -69,16 +67,6 @@ class LayoutV6(FileNames):
     def table_properties(self) -> Mapping[str, str]:
         return {VERSION: "6", LAYOUT_VERSION: "1", "hoodie.archivelog.folder": "archived"}
 
-    def check_store(self, storage: Storage) -> None:
-        """A compaction here has to make links, or copies; and commits are told from the times of their files."""
-        if not storage.capabilities.links and not storage.capabilities.exact_times:
-            raise UnsupportedTable(
-                "A table of version 6 in a bucket can be looked at, but not changed: a store of objects has no links "
-                "for the log files that a compaction carries over.",
-                where=storage.base,
-                hint="Upgrade it to version 8 or 9 with Apache Hudi.",
-            )
-
     # -- timeline ---------------------------------------------------------------------------------
 
     def parse_instant(self, file_name: str) -> Instant | None:
@@ -120,6 +108,11 @@ class LayoutV6(FileNames):
         """None: the instant in its name is its slice's, and several delta commits may be in it."""
         del log
         return None
+
+    def occurs_once(self, path: str) -> bool:
+        """The next log file of a slice has the version of one that is gone: its write token tells them apart."""
+        name = path.rpartition("/")[2]
+        return ".log." not in name or is_token_of_once(name.rpartition("_")[2])
 
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         del delta_instant

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -81,10 +80,6 @@ class LayoutV8(FileNames):
             "hoodie.table.multiple.base.file.formats.enable": "false",
         }
 
-    def check_store(self, storage: Storage) -> None:
-        """Log files keep their names here, so no store is refused."""
-        del storage
-
     # -- timeline ---------------------------------------------------------------------------------
 
     def parse_instant(self, file_name: str) -> Instant | None:
@@ -134,6 +129,11 @@ class LayoutV8(FileNames):
 
     def delta_commit_of(self, log: LogFile) -> str | None:
         return log.base_instant
+
+    def occurs_once(self, path: str) -> bool:
+        """Each name has the instant of its commit."""
+        del path
+        return True
 
     def new_log(self, slice_: FileSlice, delta_instant: str) -> tuple[str, int]:
         """Log files are of their own delta commit: the first version is free."""

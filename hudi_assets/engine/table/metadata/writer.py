@@ -228,12 +228,22 @@ class MetadataTable:
         self._create(path, self.layout.encode_commit(metadata))
 
     def _create(self, path: str, data: bytes) -> None:
-        """A file whose name occurs once. One that arrives after the lock was lost goes: its instant fails."""
+        """One that arrives after the lock was lost goes: its instant fails.
+
+        Unless another process has made its own: on version 6 a delta commit's file has the same name then.
+        """
         try:
             self.storage.create(path, data)
         except LockLost:
-            self.storage.take_back(path)
+            if self._says(path, data):
+                self.storage.take_back(path)
             raise
+
+    def _says(self, path: str, data: bytes) -> bool:
+        try:
+            return self.storage.read(path) == data
+        except FileNotFoundError:
+            return False
 
     def _later_than(self, last: str | None) -> str:
         # What the metadata table is told belongs to an instant of the data table: no reason to refuse of its own.

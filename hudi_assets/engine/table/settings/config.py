@@ -15,7 +15,7 @@ from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed, whole_number
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.choice import layout_of
+from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket, layout_of
 from hudi_assets.engine.table.layout.interface import VERSION
 from hudi_assets.engine.table.settings import key_generators
 from hudi_assets.engine.table.settings.compaction import WHOLE_SLICES, CompactionSettings, parse_compaction_settings
@@ -221,9 +221,16 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
     properties, overlay = in_known_names(properties), in_known_names(settings or {})
     _check_overlay(properties, overlay, storage.base)
     check_stated(properties, overlay, storage.base)
-    config = parse_config(properties, storage.base, overlay)
+    config = for_store(parse_config(properties, storage.base, overlay), storage)
     buckets_given = BUCKETS in overlay and BUCKETS not in properties
     return replace(config, buckets_given=buckets_given, created_here=CLOCK in properties, saved_by=saved_by(text))
+
+
+def for_store(config: TableConfig, storage: Storage) -> TableConfig:
+    """The settings as they hold on this store: where nothing is carried over, plans take whole slices."""
+    if not is_6_in_a_bucket(layout_of(config.table_version, storage.base), storage):
+        return config
+    return replace(config, compaction=replace(config.compaction, whole_slices=True))
 
 
 def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
