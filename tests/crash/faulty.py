@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from hudi_assets.engine import HudiTable
-from hudi_assets.engine.storage import LocalStorage
+from hudi_assets.engine.storage import LOCKS, LocalStorage
 
 _CHANGING = (
     "create",
     "touch",
     "replace",
+    "replace_if",
     "open_new",
     "publish",
     "hard_link",
@@ -69,6 +70,8 @@ class DyingStorage:
         def call(*args: Any) -> Any:
             if self.dead:
                 raise Crash("dead already")
+            if name == "replace_if" and args[0].startswith(LOCKS):
+                return self._alive(real)(*args)
             by_last = name.endswith("link") or name == "publish"
             self.operations.append(f"{name} {args[-1] if by_last else args[0]}")
             dies = len(self.operations) == self._n

@@ -24,6 +24,7 @@ from hudi_assets.engine.storage.object_errors import said_by_store
 from hudi_assets.engine.storage.objects import ObjectStorage
 from hudi_assets.engine.transaction import lease
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
+from hudi_assets.engine.transaction.publish import Publisher
 from tests.in_buckets import IN_HDFS
 from tests.stores.folder_hdfs import FolderHdfs
 from tests.stores.memory import MemoryStorage
@@ -89,5 +90,6 @@ def tables_in_buckets(patch: Callable[[Any, str, Any], None], *modules: Any) -> 
     patch(lease, "_now_ms", lambda: now_ms() + later_ms)
     patch(Heartbeats, "is_alive", lambda *_: False)
     patch(opening, "open_storage", open_storage)
+    patch(Publisher, "_wait_for_later_second", lambda *_: None)
     for module in modules:
         patch(module, "LocalStorage", kind)
