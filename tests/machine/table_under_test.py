@@ -58,6 +58,11 @@ class Variant:
     whole: bool = False
 
     @property
+    def is_in_buckets(self) -> bool:
+        """One that there may be in a bucket: on version 6 plans take whole slices there."""
+        return self.past_instants or self.whole
+
+    @property
     def past_instants(self) -> bool:
         """Compactions are planned at past instants, and slices cut by completion times."""
         return self.version >= 8

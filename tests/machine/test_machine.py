@@ -606,9 +606,7 @@ VARIANTS = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "name", [name for name, kind in VARIANTS.items() if kind.past_instants or kind.whole or not IN_BUCKETS]
-)
+@pytest.mark.parametrize("name", [name for name, kind in VARIANTS.items() if kind.is_in_buckets or not IN_BUCKETS])
 def test_lives(session: LocalSession, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if IN_BUCKETS:
         from tests.stores.folder import tables_in_buckets

@@ -124,9 +124,9 @@ def test_hudi_executes_no_plan_of_version_6_in_a_bucket(monkeypatch: pytest.Monk
     storage = MemoryStorage()
     payload = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
     given = {"hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}
-    six = config(**{**given, "hoodie.compaction.payload.class": payload})
+    six = config(**{**given, "hoodie.compaction.payload.class": payload, "hudi_assets.executor": "hudi"})
     for name in ("check_hudi_executes", "check_session", "check_jvm_zone", "spark_of"):
         monkeypatch.setattr(f"hudi_assets.engine.actions.compaction.hudi_executor.{name}", lambda *_: None)
-    with pytest.raises(UnsupportedTable, match="version 6 in a bucket"):
+    with pytest.raises(UnsupportedTable, match="executes no plan from here on version 6 in a bucket"):
         HudiExecutor(OpenTable.of(storage, six)).execute(None, "20260101000000000")  # type: ignore[arg-type]
     assert storage.list_folder("") == ([], [])

@@ -89,10 +89,11 @@ def play(minio: Minio | Hdfs, path: str, seconds: float) -> list[list[Any]]:
     return events
 
 
+@pytest.mark.parametrize("version", [9, 6])
 @pytest.mark.parametrize("seconds", [6, pytest.param(60, marks=pytest.mark.thorough)])
-def test_two_writers_and_two_planners(minio: Minio, seconds: float) -> None:
-    path = new_path()
-    check_players(minio, new_table(path, 9, minio.options), seconds)
+def test_two_writers_and_two_planners(minio: Minio, seconds: float, version: int) -> None:
+    # On version 6 each commit waits for its second to end.
+    check_players(minio, new_table(new_path(), version, minio.options), seconds * (3 if version == 6 else 1))
 
 
 def check_players(server: Minio | Hdfs, table: HudiTable, seconds: float) -> None:
@@ -190,16 +191,21 @@ def completed(table: HudiTable) -> Sequence[str]:
 
 
 @pytest.mark.parametrize(
-    "where",
+    ("where", "version"),
     [
-        pytest.param("before it begins", marks=pytest.mark.thorough),
-        pytest.param("before it completes", marks=pytest.mark.thorough),
-        "in the very request",
+        pytest.param("before it begins", 9, marks=pytest.mark.thorough),
+        pytest.param("before it begins", 6, marks=pytest.mark.thorough),
+        pytest.param("before it completes", 9, marks=pytest.mark.thorough),
+        pytest.param("before it completes", 6, marks=pytest.mark.thorough),
+        ("in the very request", 9),
+        ("in the very request", 6),
     ],
 )
-def test_a_writer_that_was_stopped_commits_nothing(where: str, minio: Minio, session: LocalSession) -> None:
+def test_a_writer_that_was_stopped_commits_nothing(
+    where: str, version: int, minio: Minio, session: LocalSession
+) -> None:
     path = new_path()
-    new_table(path, 9, minio.options)
+    new_table(path, version, minio.options)
     table = HudiTable.open(path, minio.options, settings=SHORT)
     table.upsert(session, batch(0, 1_000), clock_time=at(2_000))
     with stopped(minio, path, "write", where) as process:
@@ -217,11 +223,19 @@ def test_a_writer_that_was_stopped_commits_nothing(where: str, minio: Minio, ses
 
 
 @pytest.mark.parametrize(
-    "where", ["before it completes", pytest.param("in the very request", marks=pytest.mark.thorough)]
+    ("where", "version"),
+    [
+        ("before it completes", 9),
+        pytest.param("before it completes", 6, marks=pytest.mark.thorough),
+        pytest.param("in the very request", 9, marks=pytest.mark.thorough),
+        ("in the very request", 6),
+    ],
 )
-def test_an_execution_that_was_stopped_commits_nothing(where: str, minio: Minio, session: LocalSession) -> None:
+def test_an_execution_that_was_stopped_commits_nothing(
+    where: str, version: int, minio: Minio, session: LocalSession
+) -> None:
     path = new_path()
-    new_table(path, 9, minio.options)
+    new_table(path, version, minio.options)
     table = HudiTable.open(path, minio.options, settings=SHORT)
     table.upsert(session, batch(0, 1_000), clock_time=at(2_000))
     rows, plan = snapshot(table), planned(table)
