@@ -7,6 +7,7 @@ from typing import Any
 
 import obstore
 import pytest
+from obstore.exceptions import PreconditionError
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import Conflict, LockLost, UnsupportedTable
@@ -24,6 +25,7 @@ from hudi_assets.engine.transaction.rollback import RollbackExecutor
 from hudi_assets.engine.transaction.taken_back import FOLDER, Note, TakenBack
 from tests.crash.faulty import Crash
 from tests.crash.tables import SCHEMA, planned, snapshot, write, write_batches
+from tests.stores.folder_hdfs import FolderHdfs
 from tests.stores.memory import MemoryStorage
 from tests.stores.test_changes import SETTINGS
 from tests.stores.test_late_commits import Bucket, dead_write
@@ -78,6 +80,17 @@ def test_a_plan_takes_whole_slices(bucket: Bucket, session: LocalSession) -> Non
     assert bucket.open().state().executable_plans == (plan,)
     bucket.open().execute_compaction(session, plan.instant)
     assert bucket.open().stats().remaining_log_files == 0
+
+
+def test_in_hdfs_log_files_are_carried_over(
+    monkeypatch: pytest.MonkeyPatch, session: LocalSession, tmp_path: Any
+) -> None:
+    """Nothing arrives late there."""
+    monkeypatch.setattr(opening, "open_storage", lambda *_: FolderHdfs(str(tmp_path / "t")))
+    created(str(tmp_path / "t"), SCHEMA, clock="commit", table_version=6)
+    table = HudiTable.open(str(tmp_path / "t"), settings={"hudi_assets.writers": "stopped"})
+    write_batches(table, session)
+    assert [one for operation in planned(table).operations for one in operation.carried_over]
 
 
 @pytest.mark.parametrize("request_", ["the empty plan", "the plan"])
@@ -241,6 +254,22 @@ def test_what_would_be_taken_back_late_is_not(
     assert [i for i in bucket.open().state().timeline.instants if not i.is_completed] == []
 
 
+def test_what_is_gone_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 answers 404 to a condition on a file that is gone; other stores say that the condition does not hold."""
+    storage = MemoryStorage()
+    storage.create("f", b"one")
+    _, version = storage.read_with_version("f")
+    storage.delete("f")
+    for error in (FileNotFoundError, PreconditionError):
+
+        def refused(*_: object, error: type[Exception] = error, **__: object) -> None:
+            raise error("gone")
+
+        monkeypatch.setattr(obstore, "put", refused)
+        with pytest.raises(Conflict):
+            storage.replace_if("f", b"two", version)
+
+
 # ------------------------------------------------------------------------------------------------------- names
 
 
@@ -250,6 +279,7 @@ def data_files(bucket: Bucket) -> set[str]:
 
 def test_no_write_makes_a_name_again(monkeypatch: pytest.MonkeyPatch, bucket: Bucket, session: LocalSession) -> None:
     """Each process counts its tasks from the start, and each slice its log files."""
+    monkeypatch.setattr("hudi_assets.engine.spark.session.write_token", lambda: "0-1-2")
     names: list[set[str]] = []
     before = data_files(bucket)
     for _ in range(2):

@@ -32,6 +32,7 @@ from tests.mutation.breakages import (
     spark,
     table,
     timeline,
+    version_6,
 )
 from tests.mutation.breakages.breakage import Breakage
 
@@ -64,4 +65,5 @@ BREAKAGES: tuple[Breakage, ...] = (
     *spark.BREAKAGES,
     *table.BREAKAGES,
     *timeline.BREAKAGES,
+    *version_6.BREAKAGES,
 )
