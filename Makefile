@@ -79,7 +79,7 @@ sql: setup
 # TOGETHER runs in the test's own process; of SPARKS each process starts a Spark of its own. The others race.
 TOGETHER := tests/machine tests/crash tests/property tests/fuzz tests/stores tests/unit
 # Those whose tables may be in a bucket: a crash before each operation, and random lives.
-IN_BUCKETS := -k "9 or 8" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
+IN_BUCKETS := -k "9 or 8 or whole or (6 and not symlink and not hardlink)" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
 IN_HDFS := -k "9 or 8 or 6-copy" tests/crash/test_crashes.py tests/crash/test_undo_crashes.py tests/machine
 SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from hudi_assets.engine import HudiAssetsError, HudiTable, Plan, UnsupportedTable
+from hudi_assets.engine import HudiAssetsError, HudiTable, Plan
 from hudi_assets.engine.transaction.lease import HUDIS_FILE
 from hudi_assets.engine.transaction.lock import WRITE, table_lock
 from hudi_assets.engine.transaction.lock_providers import LOCK_PROVIDER, STORAGE_BASED
-from scripts.hudi_client import Hudi, HudiError, InteropMissing, bundle
+from scripts.hudi_client import RELEASES, Hudi, HudiError, InteropMissing, bundle
 from tests.interop.tables import MINUTE, START, rows
 from tests.stores.beside_hudi import Life, started
 from tests.stores.minio import Minio, hadoop_aws
@@ -180,17 +180,8 @@ def test_who_waits_for_whom(hudi: Hudi, session: LocalSession, minio: Minio) -> 
     life.agree("after Hudi has waited for us")
 
 
-def test_version_6_is_looked_at(session: LocalSession, minio: Minio) -> None:
-    """Hudi 0.15.0 writes and compacts it. We read what it reads, and change nothing."""
-    with in_the_bucket("0.15.0", minio, None) as hudi:
-        life = Life(hudi, session, "6")
-        life.hudi_writes(range(12), 0)  # of a bulk insert Hudi's own compaction loses lists here
-        for minute, numbers in ((10, [0, 1, 2, 20]), (20, [3, 4, 5]), (5, [0, 6])):
-            life.hudi_writes(numbers, minute)
-        life.hudi_writes([7], 30, "delete")
-        life.agree_by_requests("Hudi wrote")
-        with pytest.raises(UnsupportedTable, match="version 6 in a bucket can be looked at, but not changed"):
-            life.table.upsert(session, Frame(rows([1], lambda _: 40, 99)))
-        assert hudi.compaction(life.path, "run")
-        life.hudi_writes([8, 21], 50)
-        life.agree_by_requests("Hudi compacted and wrote")
+@pytest.mark.parametrize("release", RELEASES)
+def test_version_6_in_turn(session: LocalSession, minio: Minio, release: str) -> None:
+    """Hudi's writers are stopped while one of ours runs."""
+    with in_the_bucket(release, minio, None) as hudi:
+        Life(hudi, session, "6").takes_turns_on_6(2)

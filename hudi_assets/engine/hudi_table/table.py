@@ -63,7 +63,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             partition_fields: The columns whose values name the partitions, in order. Default: no partitions.
             buckets: The number of file groups in each partition.
             table_version: 6, 8 or 9: Hudi's `hoodie.table.version`. Default: 6, and 9 in a bucket, where version 6
-                cannot be changed.
+                is compacted by whole slices.
             storage_options: For a bucket: see `open_storage`. Local paths take none.
             name: The table's name. Default: the last part of the path.
             event_time_unit: How a column of integers counts: "s", "ms" or "us". The table states it. Default: "ms",
