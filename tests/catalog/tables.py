@@ -53,3 +53,13 @@ def write(table: HudiTable, session: LocalSession, *rows: dict[str, Any], clock:
     full = [{name: one.get(name) for name in SCHEMA.names} for one in rows]
     time = None if clock is None else datetime.fromtimestamp(clock / 1000, UTC)
     table.upsert(session, session.rows(full, SCHEMA), clock_time=time)
+
+
+def compacted(table: HudiTable, session: LocalSession, *hours: int) -> HudiTable:
+    """A row for each of these hours, and a compaction after each."""
+    for hour in hours:
+        write(
+            table, session, row("a", hour * HOUR), clock=(hour + 1) * HOUR if table.config.clock == "commit" else None
+        )
+        table.compact(session, threshold=hour * HOUR)
+    return table

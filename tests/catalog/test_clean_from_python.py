@@ -23,8 +23,8 @@ from hudi_assets.dagster.housekeeping import _keep_house
 from hudi_assets.engine import NOTED_DIGESTS, Conflict, HudiTable, OutdatedView
 from hudi_assets.engine.storage import LocalStorage
 from tests.catalog.in_memory import Memory, memory
-from tests.catalog.tables import make_table
-from tests.catalog.test_notes import URI, command, compacted, notes, place
+from tests.catalog.tables import compacted, make_table
+from tests.catalog.test_notes import URI, command, notes, place
 from tests.tables.local_session import LocalSession
 
 __all__ = ["memory"]

@@ -15,7 +15,7 @@ from hudi_assets.catalog.places import Place, found_together, notes_of
 from hudi_assets.catalog.publishing import Names
 from hudi_assets.engine import Conflict, HudiTable
 from tests.catalog.conftest import Served
-from tests.catalog.tables import HOUR, make_table, row, write
+from tests.catalog.tables import HOUR, compacted, make_table, row, write
 from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -32,21 +32,16 @@ def said(served: Served, name: str) -> dict[str, str]:
     return entry.parameters | {"text": entry.text or ""}
 
 
-def compacted(table: HudiTable, session: LocalSession, at: int) -> None:
-    write(table, session, row("a", at), clock=at + HOUR if table.config.clock == "commit" else None)
-    table.compact(session, threshold=at)
-
-
 def test_a_look_publishes_what_has_changed_and_nothing_else(
     tmp_path: Path, served: Served, session: LocalSession
 ) -> None:
     table = make_table(tmp_path / "followed", clock="commit")
     here = place(served, "followed")
     assert follow(table.look(), table, here).why == "the table is not published there yet"
-    compacted(table, session, HOUR)
+    compacted(table, session, 1)
     here.publish(table)
     assert follow(table.look(), table, here).properties is None
-    compacted(table, session, 2 * HOUR)  # by somebody else
+    compacted(table, session, 2)  # by somebody else
     found = follow(table.look(), table, here)
     assert found.stands
     assert found.why == "the read-optimized view names other files or columns than the table has"
@@ -63,7 +58,7 @@ def test_a_look_publishes_what_has_changed_and_nothing_else(
 def test_a_quiet_tables_freshness_moves_on(tmp_path: Path, served: Served, session: LocalSession) -> None:
     table = make_table(tmp_path / "quiet")
     here = place(served, "quiet")
-    compacted(table, session, HOUR)
+    compacted(table, session, 1)
     here.publish(table)
     assert follow(table.look(), table, here, step_ms=HOUR).properties is None
     found = follow(table.look(), table, here)
@@ -89,11 +84,11 @@ def test_a_clean_makes_the_view_true_first(
     tmp_path: Path, served: Served, session: LocalSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make_table(tmp_path / "cleaned")
-    compacted(table, session, HOUR)
+    compacted(table, session, 1)
     place(served, "cleaned").publish(table)
     (named,) = table.read_optimized_files()
     for hour in (2, 3):
-        compacted(table, session, hour * HOUR)
+        compacted(table, session, hour)
     assert named in said(served, "cleaned_ro")["text"]
     monkeypatch.setattr(sys, "argv", ["hudi-assets", "clean", table.path, "--retained", "1"])
     true_clean = HudiTable.clean
@@ -115,7 +110,7 @@ def test_a_clean_waits_for_a_catalog_that_does_not_answer(
 ) -> None:
     table = make_table(tmp_path / "unasked")
     for hour in (1, 2, 3):
-        compacted(table, session, hour * HOUR)
+        compacted(table, session, hour)
     notes = tmp_path / "unasked/.hoodie/.aux/hudi_assets/published"
     notes.mkdir(parents=True)
     names = {"database": "default", "ro": "u_ro", "rt": "u_rt", "form": "views"}
@@ -132,9 +127,9 @@ def test_a_clean_waits_for_a_catalog_that_does_not_answer(
 
 def test_a_rollback_takes_its_files_out_of_the_view(tmp_path: Path, served: Served, session: LocalSession) -> None:
     table = make_table(tmp_path / "undone")
-    compacted(table, session, HOUR)
+    compacted(table, session, 1)
     (kept,) = table.read_optimized_files()
-    compacted(table, session, 2 * HOUR)
+    compacted(table, session, 2)
     here = place(served, "undone")
     here.publish(table)
     assert [note.place for note in notes_of(table)] == [here]

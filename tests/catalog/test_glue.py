@@ -33,7 +33,7 @@ from hudi_assets.engine import (
 )
 from hudi_assets.resources import Catalog
 from tests.catalog.glue_server import ACCOUNT, KEY, SECRET, TOKEN, URI, Glue, glue, glue_server, others, synced_table
-from tests.catalog.tables import HOUR, make_table, row, write
+from tests.catalog.tables import HOUR, compacted, make_table, row, write
 from tests.tables.local_session import LocalSession, install
 
 __all__ = ["glue", "glue_server"]
@@ -66,11 +66,6 @@ def table(tmp_path: Path, made: Path, glue: Glue) -> HudiTable:
         glue.client.create_table(DatabaseName="lake", TableInput=synced_table(name, f"file:{table.path}"))
     glue.asked.clear()
     return table
-
-
-def compacted(table: HudiTable, session: LocalSession, hour: int) -> None:
-    write(table, session, row("a", hour * HOUR), clock=(hour + 1) * HOUR)
-    table.compact(session, threshold=hour * HOUR)
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -27,7 +27,7 @@ from hudi_assets.engine import (
 )
 from hudi_assets.engine.table.settings.config import read_config
 from tests.catalog.in_memory import Memory, memory
-from tests.catalog.tables import HOUR, make_table, row, write
+from tests.catalog.tables import compacted, make_table
 from tests.stores.memory import MemoryStorage
 from tests.tables.local_session import LocalSession
 
@@ -42,13 +42,6 @@ def place(name: str = "t", metastore: str = URI) -> Place:
 
 def notes(table: HudiTable) -> list[Path]:
     return sorted(Path(table.path, ".hoodie/.aux/hudi_assets/published").glob("*.json"))
-
-
-def compacted(table: HudiTable, session: LocalSession, *hours: int) -> HudiTable:
-    for hour in hours:
-        write(table, session, row("a", hour * HOUR), clock=(hour + 1) * HOUR)
-        table.compact(session, threshold=hour * HOUR)
-    return table
 
 
 def external(path: Path, session: LocalSession, *, stated: dict[str, str] | None = None) -> HudiTable:

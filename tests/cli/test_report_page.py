@@ -18,6 +18,7 @@ from hudi_assets.reporting.page import _section
 from hudi_assets.reporting.pictures import lag_figure, svg
 from tests.cli.conftest import DONE, FAILED, WRONG_USE, Answer
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import compact
 
 
 class Read(HTMLParser):
@@ -61,17 +62,10 @@ def page(run: Callable[..., Answer], tmp_path: Path) -> Callable[..., Read]:
     return made
 
 
-def compact(table: Path, session: LocalSession) -> None:
-    hudi = HudiTable.open(str(table))
-    plan = hudi.plan_compaction(threshold="2024-05-01T06:00:00Z")
-    assert isinstance(plan, Plan)
-    hudi.execute_compaction(session, plan.instant)  # type: ignore[arg-type,unused-ignore]
-
-
 def test_the_page_tells_the_table_in_words_and_pictures(
     page: Callable[..., Read], table: Path, session: LocalSession
 ) -> None:
-    compact(table, session)
+    compact(HudiTable.open(str(table)), session, "2024-05-01T06:00:00Z")
     read = page(table, "--slo", "6h")
     assert read.fetched == []
     assert read.pictures == 6

@@ -22,6 +22,7 @@ from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.timeline.instants import instant_ms
 from scripts.hudi_client import Hudi
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import planned
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -143,8 +144,7 @@ def offset(moment: datetime) -> str:
 
 
 def compacted(table: HudiTable, session: Any, minute: int) -> Plan:
-    plan = table.plan_compaction(threshold=START + minute * MINUTE)
-    assert isinstance(plan, Plan), plan
+    plan = planned(table, START + minute * MINUTE)
     table.execute_compaction(session, plan.instant)
     return plan
 

@@ -14,11 +14,12 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hudi_assets.engine import HudiTable, InvalidInput, Plan
+from hudi_assets.engine import HudiTable, InvalidInput
 from hudi_assets.engine.queries.query import ReadTask, read_task
 from hudi_assets.engine.spark import java_classes as spark_java
 from hudi_assets.engine.spark import session as spark_session
 from hudi_assets.engine.timeline.instants import instant_ms
+from tests.tables import steps
 from tests.tables.local_session import LocalSession
 from tests.tables.steps import at, created
 
@@ -56,10 +57,7 @@ def write(table: HudiTable, session: Any, clock: int, *rows: tuple[str, int, int
 
 
 def compact(table: HudiTable, session: Any, latency: int) -> str:
-    plan = table.plan_compaction(data_latency=latency)
-    assert isinstance(plan, Plan), plan
-    table.execute_compaction(session, plan.instant)
-    return plan.instant
+    return steps.compact(table, session, data_latency=latency).instant
 
 
 def values(tasks: list[ReadTask]) -> dict[str, int]:

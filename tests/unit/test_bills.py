@@ -7,22 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from hudi_assets.engine import Bill, CompactionResult, DayBill, HudiTable, Plan
+from hudi_assets.engine import Bill, CompactionResult, DayBill, HudiTable
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.hudi_table import maintenance
 from hudi_assets.engine.past import metrics
 from hudi_assets.engine.past.bills import by_day
 from tests.tables.life import Life
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import compact
 
 DAY = 86_400_000
 each_version = pytest.mark.parametrize("version", [6, 8, 9])
 
 
 def compacted(life: Life, upto: int) -> CompactionResult:
-    plan = life.table.plan_compaction(threshold=upto * 1000 + 500)
-    assert isinstance(plan, Plan)
-    return life.table.execute_compaction(life.session, plan.instant)
+    return compact(life.table, life.session, upto * 1000 + 500)
 
 
 def freshness(table: HudiTable) -> int:
