@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hudi_assets.engine.format.log_file.delete_codec import DeleteRecord, Orderi
 from hudi_assets.engine.merging.delete_records import as_deletes
 from hudi_assets.engine.merging.merge import barriers_of
 from hudi_assets.engine.model.log_summary import LogSummary, from_json, to_json
+from hudi_assets.engine.table.log_files.reader import _named
 from tests.tables.local_session import Frame, LocalSession
 
 SCHEMA = pa.schema({"id": pa.string(), "ts": pa.int64(), "seq": pa.int64(), "word": pa.string(), "v": pa.string()})
@@ -168,6 +170,26 @@ TYPE = pa.struct([("ts", pa.int64()), ("day", pa.date32())])
 def test_deletes_that_hudi_compares_with_no_row_are_refused(value: object, kind: OrderingType, words: str) -> None:
     with pytest.raises(UnsupportedTable, match=words):
         as_deletes([DeleteRecord("k", "", value, kind)], TYPE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "kind"),
+    [
+        (pa.decimal128(10, 2), Decimal("1.555"), OrderingType.DECIMAL),
+        (pa.decimal128(10, 2), Decimal(10**11), OrderingType.DECIMAL),
+        (pa.int32(), 1 << 40, OrderingType.LONG),
+        (pa.int64(), "text", OrderingType.STRING),
+        (pa.timestamp("us", "UTC"), "text", OrderingType.STRING),
+        (pa.struct([("ts", pa.decimal128(10, 2))]), ((Decimal("1.555"), OrderingType.DECIMAL),), OrderingType.ARRAY),
+    ],
+)
+def test_a_delete_whose_value_its_column_does_not_hold_is_refused_with_its_file(
+    type_: pa.DataType, value: object, kind: OrderingType
+) -> None:
+    """And no look at the table ends by it: a scan takes what is refused for undated."""
+    with pytest.raises(UnsupportedTable, match="does not hold") as refused, _named("t: .f_1.log.1_0-0-0"):
+        as_deletes([DeleteRecord("k", "", value, kind)], type_)  # type: ignore[arg-type]
+    assert refused.value.where == "t: .f_1.log.1_0-0-0"
 
 
 def test_a_delete_of_nulls_alone_is_none_in_commit_order() -> None:

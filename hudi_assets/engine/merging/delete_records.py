@@ -58,8 +58,14 @@ def as_deletes(records: Sequence[DeleteRecord], type_: pa.DataType | None) -> De
 
 def _stored(values: Sequence[object], type_: pa.DataType) -> pa.Array:
     storage = _storage_type(type_)
-    ordering = pa.array(values, storage)
-    return ordering if storage == type_ else ordering.cast(type_)
+    try:
+        ordering = pa.array(values, storage)
+        return ordering if storage == type_ else ordering.cast(type_)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise UnsupportedTable(
+            f"A delete has an ordering value that the column, which is {type_}, does not hold: {error}.",
+            hint="Let the engine that wrote it compact it.",
+        ) from error
 
 
 def _structs(records: Sequence[DeleteRecord], type_: pa.StructType) -> pa.Array:

@@ -306,6 +306,8 @@ def _named(where: str) -> Iterator[None]:
         raise CorruptTable(error.what, where=where, hint=error.hint) from error
     except InvalidInput as error:
         raise UnsupportedTable(error.what, where=where, hint=NOT_READ_WIDER) from error
+    except UnsupportedTable as error:
+        raise UnsupportedTable(error.what, where=error.where or where, hint=error.hint) from error
 
 
 def column_names(block: LogBlock) -> list[str]:
