@@ -34,7 +34,7 @@ def bound_holds(work: Work, size: int, bound: str, free: int, needed: float) -> 
 
 def used_of_bytes(history: History, bytes_per_hour: int, now: int) -> str:
     """How much of the bytes an hour was used up in the last day, or as far back as compactions are remembered."""
-    since = max(now - DAY_MS, history.done[0].begun_ms)
+    since = max(now - DAY_MS, min(now, history.done[0].begun_ms))  # which lies ahead where the clock was put back
     moved = sum(one.size for one in history.done if one.begun_ms >= since)
     allowed = bytes_per_hour * (now - since) // HOUR_MS
     return (

@@ -200,6 +200,12 @@ def test_what_bytes_an_hour_cost_is_told() -> None:
     )
     by_gap = waits(view(group("a", 10**8, log(5.99))), SloTerms(6 * HOUR, least_gap_ms=HOUR), done)
     assert "the bytes an hour" not in by_gap.why
+    put_back = waits(
+        view(group("a", 10**8, log(5.99))),
+        SloTerms(6 * HOUR, bytes_per_hour=5 * 10**9),
+        (Done(NOW + HOUR, MINUTE, 10**10),),
+    )
+    assert "compactions moved 10,000.0 MB, and the bytes an hour allow 0.0 MB" in put_back.why
 
 
 def test_hours_of_the_day_that_end_before_it_is_due() -> None:
