@@ -121,7 +121,7 @@ class HudiTable(Reads, Writes, Maintenance, Reports):
             settings: Keys `hoodie.…` and `hudi_assets.…`. They overlay the table's own for this process.
 
         Returns:
-            The table, open. Each call reads it anew.
+            The table, open. Each call reads it anew, by the same settings. `Conflict` says it was upgraded since.
 
         Raises:
             InvalidInput: The path holds no table, or a setting is wrong.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hudi_assets.engine.storage import Storage
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import Layout
-from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.settings.config import TableConfig, refuse_other_version
 from hudi_assets.engine.table.settings.in_a_bucket import refuse_in_a_bucket
-from hudi_assets.engine.table.slices.kept import keeper_of
+from hudi_assets.engine.table.slices.kept import Keeper, keeper_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.transaction.publish import Publisher, system_now_ms
 
@@ -47,7 +47,7 @@ class OpenTable:
 
     def read(self) -> TableState:
         """The table as it stands now."""
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms)
+        return self._read(None)
 
     def look(self, *, anew: bool = False) -> TableState:
         """The same for whoever changes nothing by it: its files are moved on from this process's last look.
@@ -59,4 +59,14 @@ class OpenTable:
         keeper = keeper_of((self.storage, self.layout, properties))
         if anew:
             keeper.keep(None)
-        return TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms, keeper)
+        return self._read(keeper)
+
+    def _read(self, keeper: Keeper | None) -> TableState:
+        state = TableState.read(self.storage, self.config, self.layout, self.publisher.now_ms, keeper)
+        if state.timeline.last_write is None:  # or it is on a timeline elsewhere
+            self.refuse_other_version()
+        return state
+
+    def refuse_other_version(self) -> None:
+        """Raise `Conflict` where somebody has upgraded the table since it was opened, or made another at its path."""
+        refuse_other_version(self.storage, self.config)

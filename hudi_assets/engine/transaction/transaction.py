@@ -75,6 +75,7 @@ def transaction(
             )
         patience = LOCK_WAIT_S if wait_s is None else wait_s
         lock = held.enter_context(write_lock(table.storage, table.config, wait_s=patience, action=action))
+        table.refuse_other_version()
         late = table.publisher.taken_back.forget_late() if has_leases(table.storage) else ()
         state = table.read()
         state.refuse_other_zone()

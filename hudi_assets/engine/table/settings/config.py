@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
+from hudi_assets.engine.errors import Conflict, CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed, whole_number
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
@@ -232,6 +232,25 @@ def for_store(config: TableConfig, storage: Storage) -> TableConfig:
     if config.merging.exact_split or not is_6_in_a_bucket(layout_of(config.table_version, storage.base), storage):
         return config
     return replace(config, compaction=replace(config.compaction, whole_slices=True))
+
+
+def refuse_other_version(storage: Storage, config: TableConfig) -> None:
+    """Raise `Conflict` where the table has another version by now than the settings that it was opened with.
+
+    Writers of Apache Hudi 1.x upgrade a table by themselves. Its timeline is in another folder then, and the one that
+    is looked at has nothing on it.
+    """
+    try:
+        found = parse_properties(storage.read(PROPERTIES).decode("latin-1")).get(VERSION, "").strip()
+    except (FileNotFoundError, ValueError):  # whoever changes the file takes it away for a moment
+        return
+    before = config.properties.get(VERSION, "").strip()
+    if found and found != before:
+        raise Conflict(
+            f"The table has version {found} by now, and had {before} when it was opened.",
+            where=storage.base,
+            hint="Open it again: versions differ in where files are and what they are called.",
+        )
 
 
 def _check_overlay(properties: Mapping[str, str], overlay: Mapping[str, str], where: str) -> None:
