@@ -228,8 +228,9 @@ def read_config(storage: Storage, settings: Mapping[str, str] | None = None) -> 
 
 def for_store(config: TableConfig, storage: Storage) -> TableConfig:
     """The settings as they hold on this store: where nothing is carried over, plans take whole slices."""
+    layout = layout_of(config.table_version, storage.base)
     # With an exact split nothing is planned there at all.
-    if config.merging.exact_split or not is_6_in_a_bucket(layout_of(config.table_version, storage.base), storage):
+    if config.merging.exact_split or not is_6_in_a_bucket(layout, storage):
         return config
     return replace(config, compaction=replace(config.compaction, whole_slices=True))
 
