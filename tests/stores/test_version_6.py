@@ -10,6 +10,7 @@ import pytest
 from obstore.exceptions import PreconditionError
 
 from hudi_assets.engine import HudiTable
+from hudi_assets.engine.actions.archiving.archive import Archiver
 from hudi_assets.engine.errors import Conflict, LockLost, UnsupportedTable
 from hudi_assets.engine.hudi_table import table as opening
 from hudi_assets.engine.model import Action, NothingToDo, State
@@ -91,6 +92,10 @@ def test_in_hdfs_log_files_are_carried_over(
     table = HudiTable.open(str(tmp_path / "t"), settings={"hudi_assets.writers": "stopped"})
     write_batches(table, session)
     assert [one for operation in planned(table).operations for one in operation.carried_over]
+    taken_back = table._table.publisher.taken_back
+    taken_back.add("20260101000000001", Note(True, data=frozenset({"f"})))
+    assert taken_back.gone() == {"20260101000000001"}
+    assert Archiver(table._table)._taken_back() == frozenset()
 
 
 @pytest.mark.parametrize("request_", ["the empty plan", "the plan"])

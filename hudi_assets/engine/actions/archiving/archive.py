@@ -19,6 +19,7 @@ from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.orphans import remove_orphans
 from hudi_assets.engine.table.files.strays import remove_strays
+from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.settings.compaction import TriggerName, parse_compaction_settings
 from hudi_assets.engine.table.slices.parts import instant_of
@@ -100,9 +101,9 @@ class Archiver:
         )
 
     def _taken_back(self) -> frozenset[str]:
-        """Where a log file's name does not tell its commit: what was taken back may have a file yet (a store)."""
-        named_by_slice = self.table.layout.log_name_tells_beginning
-        return self.table.publisher.taken_back.gone() if named_by_slice else frozenset()
+        """Of what was taken back a log file may be given its name yet. On version 6 that does not tell its commit."""
+        in_a_bucket = is_6_in_a_bucket(self.table.layout, self.table.storage)
+        return self.table.publisher.taken_back.gone() if in_a_bucket else frozenset()
 
     def _metadata_compacted(self) -> str | None:
         """The metadata table's last compaction ("": none yet); None where there is no metadata table."""
