@@ -38,14 +38,18 @@ class Life:
         self, partition: str = "", *, later: int = 0, ids: Iterable[int] = range(4), batch: str | None = None
     ) -> str:
         """Rows in both partitions, or in one; `later`: so much later event times, in ms. "": the batch was there."""
+        frame = self.session.frame(self.rows(partition, later=later, ids=ids))
+        at = datetime.fromtimestamp(self.number + 3, UTC)
+        return self.table.upsert(self.session, frame, clock_time=at, batch_id=batch).instant or ""
+
+    def rows(self, partition: str = "", *, later: int = 0, ids: Iterable[int] = range(4)) -> pa.Table:
+        """The next upsert's."""
         self.number += 1
         rows = [
             {"id": i, "ts": self.number * 1000 + later + i, "v": self.number, "p": partition or "ab"[i % 2]}
             for i in ids
         ]
-        at = datetime.fromtimestamp(self.number + 3, UTC)
-        frame = self.session.rows(rows, SCHEMA)
-        return self.table.upsert(self.session, frame, clock_time=at, batch_id=batch).instant or ""
+        return pa.Table.from_pylist(rows, SCHEMA)
 
     def compact(self, number: int | None = None) -> str:
         """Compact what upserts up to a number wrote (all)."""
