@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ from hudi_assets.engine.table.files.missing import missing_files
 from hudi_assets.engine.table.files.origins import carried_over_at
 from hudi_assets.engine.table.files.orphans import Orphans
 from hudi_assets.engine.table.log_files.summaries import event_time_columns
-from hudi_assets.engine.table.slices.parts import Part
+from hudi_assets.engine.table.slices.parts import Counts
 from hudi_assets.engine.table.state import TableState
 
 File = TypeVar("File", LogFile, BaseFile | LogFile)
@@ -141,8 +140,8 @@ def stats_of(state: TableState) -> Stats:
     """The table in numbers: the RFC's metrics among them."""
     freshness = freshness_of(state)
     compactions = state.timeline.last_completed_first(Action.COMMIT)
-    found = [part.tell(_counts, partial(_counts, part)) for part in state.parts.values()]
-    counts = _Counts(*map(sum, zip(*found, strict=True))) if found else _Counts()
+    found = [part.counts for part in state.parts.values()]
+    counts = Counts(*map(sum, zip(*found, strict=True))) if found else Counts()
     return Stats(
         table_version=state.config.table_version,
         freshness=freshness,
@@ -158,27 +157,6 @@ def stats_of(state: TableState) -> Stats:
         last_commit=state.timeline.last_write,
         inflight_writes=tuple(i.timestamp for i in state.timeline.inflight_writes),
         orphans=Orphans(state).paths,
-    )
-
-
-class _Counts(NamedTuple):
-    file_groups: int = 0
-    base_files: int = 0
-    base_bytes: int = 0
-    remaining_slices: int = 0
-    remaining_logs: int = 0
-    remaining_bytes: int = 0
-
-
-def _counts(part: Part) -> _Counts:
-    view, logs = part.view, part.remaining_logs
-    return _Counts(
-        len(view.groups),
-        len(view.base_files),
-        sum(base.size for base in view.base_files),
-        sum(1 for slice_ in view.latest if slice_.log_files),
-        len(logs),
-        sum(log.size for log in logs),
     )
 
 

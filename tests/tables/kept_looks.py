@@ -10,19 +10,26 @@ from typing import Any
 
 import pytest
 
-from hudi_assets.engine import HudiTable
+from hudi_assets.engine import HudiTable, loaded
 from hudi_assets.engine.errors import HudiAssetsError
 from hudi_assets.engine.model import FileSlice, Look, NoPlan
 from hudi_assets.engine.storage import folders
 from hudi_assets.engine.table.slices import kept
 from hudi_assets.engine.table.state import TableState
+from hudi_assets.engine.timeline import stat_columns
 
 _TICK_S = 0.02
 
 
 @contextmanager
-def looks_keep(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tables of few files are kept too, and what was changed a moment ago is."""
+def looks_keep(patch: pytest.MonkeyPatch, *, columns: bool = False) -> Iterator[None]:
+    """Tables of few files are kept too, and what was changed a moment ago is.
+
+    `columns`: what is kept has hardly any objects, as that of a table of very many files.
+    """
+    if columns:
+        patch.setattr(loaded.LOADED, "most", 0)
+        patch.setattr(stat_columns, "_FEW", 0)
     patch.setattr(kept, "FEW_FILES", 0)
     patch.setattr(folders, "TICK_NS", int(_TICK_S * 1e9))
     kept.forget()

@@ -29,9 +29,9 @@ from tests.tables.life import Life
 from tests.tables.local_session import LocalSession
 
 
-@pytest.fixture(autouse=True)
-def _keeping(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with looks_keep(monkeypatch):
+@pytest.fixture(autouse=True, params=["objects", "columns"])
+def _keeping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with looks_keep(monkeypatch, columns=request.param == "columns"):
         yield
 
 
@@ -183,6 +183,21 @@ def test_a_file_with_the_name_of_a_folder_is_a_file(life: Life) -> None:
     folder.unlink()
     folder.mkdir()
     looked_at(life)
+    assert_kept_is_true(life.table)
+
+
+def test_what_is_the_same_after_a_while_is_not_told_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is listed with sizes. What these say of a partition is what was known."""
+    looked_at(life)
+    monkeypatch.setattr(kept, "BELIEVED_S", 0.0)
+    life.upsert("a")
+    looked_at(life)
+    before = life.table._table.look()
+    monkeypatch.setattr(kept, "BELIEVED_S", 3_600.0)
+    before.keep()
+    again = life.table._table.look()
+    assert again.parts["p=b"] is before.parts["p=b"]
+    assert again.reading.whole_at == before.reading.whole_at > time.monotonic() - 60
     assert_kept_is_true(life.table)
 
 

@@ -18,9 +18,21 @@ def state(index: str | None, now: list[tuple[str, str]], replaced: list[tuple[st
     """What the rule asks of a table's state: the stated index, the file groups, and those that were replaced."""
     return SimpleNamespace(
         config=SimpleNamespace(index=SimpleNamespace(type=index)),
-        view=SimpleNamespace(groups=dict.fromkeys(now)),
+        parts={"p=a": _Part(now)},
         view_with_replaced=SimpleNamespace(groups=dict.fromkeys([*now, *replaced])),
     )
+
+
+class _Part:
+    """A partition with these file groups."""
+
+    def __init__(self, groups: list[tuple[str, str]]) -> None:
+        self.counts = SimpleNamespace(file_groups=len(groups))
+        self.file_ids = [file_id for _, file_id in groups]
+
+    def tell(self, question: Any, make: Any) -> Any:
+        del question
+        return make()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 - `table_times.TableTimes`: the event times of a reading's log files, and the thresholds of its compactions. Begin
   here.
+- `ranges`: what is known of each log file, told partition by partition.
 - `remembering`: what commits state of them, kept beyond their archiving.
 - `column_unit`: the event-time column and the unit in which it counts.
 - `commit_bound`: what a commit's time says of records without event time.

@@ -23,6 +23,7 @@ from typing import Final
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file
 from hudi_assets.engine.event_time.lateness import data_latency_ms
+from hudi_assets.engine.event_time.ranges import Over
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import BoundRule, CommitBound, LogFile
 from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Summaries, Undated
@@ -49,10 +50,7 @@ def bounded_summaries(state: TableState, given: Latency | None = None) -> Summar
     if not undated:
         return summaries
     bounds = _Bounds(state, data_latency_ms(state, given))
-    return {
-        **summaries,
-        **{path: bounds.on(summary) for path, summary in undated.items()},
-    }
+    return Over({path: bounds.on(summary) for path, summary in undated.items()}, summaries)
 
 
 def bounds_used(logs: Iterable[LogFile], summaries: Summaries, latency_ms: int | None) -> tuple[CommitBound, ...]:

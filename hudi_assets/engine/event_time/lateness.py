@@ -56,7 +56,7 @@ def no_latency_reason(state: TableState, given: timedelta | str | int | None = N
     """Why there is no data latency, where it should be learned; None elsewhere."""
     if not _is_learned(state, given):
         return None
-    doubt = TableTimes(state).doubt if state.remaining_logs else None
+    doubt = TableTimes(state).doubt if state.view.number_of_logs else None
     if doubt is not None:
         return doubt.problem
     return NO_EVIDENCE if _tells_time(state) else f"the data latency cannot be learned: {state.zone_problem}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
 from hudi_assets.engine.model import Instant
 from hudi_assets.engine.model.column_unit import ColumnUnit
 from hudi_assets.engine.table.files.hidden import all_hidden_files
 from hudi_assets.engine.table.files.origins import origin_of
+from hudi_assets.engine.table.slices.parts import few_at_once, remaining_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.archived_facts import (
     EventTimeMemory,
@@ -101,11 +103,14 @@ def _made_from(times: Times, settled: Iterable[Instant]) -> str:
 
 def _column_memory(times: Times, settled: tuple[Instant, ...], before: EventTimeMemory) -> EventTimeMemory:
     state = times.state
-    paths = {path for log in state.remaining_logs for path in (log.path, log.original)}
-    paths.update(log.path for log in all_hidden_files(state))
-    commits = ((i.timestamp, state.commit(i)) for i in settled)
-    logs = {path: log for path, log in before.logs.items() if path in paths}
-    logs |= stated_logs(commits, times.tag, paths)
+    hidden = [log.path for log in all_hidden_files(state)]
+    commits = [(i.timestamp, state.commit(i)) for i in settled]
+    logs: dict[str, LogMemory] = {}
+    for parts in few_at_once(state.parts[partition] for partition in sorted(state.parts)):
+        remaining = (path for log in remaining_of(parts) for path in (log.path, log.original))
+        paths = dict.fromkeys(chain(remaining, hidden))
+        logs |= {path: before.logs[path] for path in paths if path in before.logs}
+        logs |= stated_logs(commits, times.tag, paths)
     stated = times.stated_threshold
     is_settled = stated is not None and stated[0] <= settled[-1].timestamp
     return EventTimeMemory(stated if is_settled else before.threshold, logs)
@@ -114,7 +119,8 @@ def _column_memory(times: Times, settled: tuple[Instant, ...], before: EventTime
 def _origins(state: TableState) -> dict[str, dict[str, str]]:
     """Compaction → carried-over log file → where its bytes first were written, of the log files that remain."""
     found: dict[str, dict[str, str]] = {}
-    for log in state.remaining_logs if state.layout.makes_links else ():
+    parts = [state.parts[partition] for partition in sorted(state.parts)]
+    for log in remaining_of(parts) if state.layout.makes_links else ():
         if (origin := origin_of(state, log)) != log.path:
             found.setdefault(log.base_instant, {})[log.path] = origin
     return found

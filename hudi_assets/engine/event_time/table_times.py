@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, ordering_of, stated_unit
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
+from hudi_assets.engine.event_time.ranges import KnownOfLogs, Oldest, RangesOfParts, oldest, spread
 from hudi_assets.engine.event_time.remembering import remember, remembered_stats
 from hudi_assets.engine.gc_pause import no_collecting
 from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, LogFile
@@ -24,11 +25,12 @@ from hudi_assets.engine.model.units import MICROS_OF, EventTimeUnit, in_millis
 from hudi_assets.engine.storage import SCRATCH
 from hudi_assets.engine.table.files.hidden import Hidden, hidden_files
 from hudi_assets.engine.table.log_files.summaries import scan_summary
-from hudi_assets.engine.table.slices.parts import Part
+from hudi_assets.engine.table.slices.parts import Part, few_at_once
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.checked_json import seal, unseal
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.stat_columns import stats_in
 
 SUMMARIES: Final = f"{SCRATCH}/event_times.json"
 _COUNTS: Final = "counts"
@@ -126,8 +128,8 @@ def _odd_ranges(state: TableState) -> Mapping[str, LogSummary]:
     ranges = TableTimes(state).ranges
     files = [file.path for file in hidden_by_file(state)]
     for part in state.parts.values():
-        spread = _spread_of(state, part)
-        if spread is None or not column_unit.is_plausible(*spread, state.read_at_ms):
+        found = _spread_of(state, part)
+        if part.has_logs and (found is None or not column_unit.is_plausible(*found, state.read_at_ms)):
             files += [log.path for log in part.remaining_logs]
     return {path: ranges[path] for path in files}
 
@@ -141,30 +143,19 @@ def _oldest_of_partitions(state: TableState) -> Mapping[str, int]:
 
 
 def _spread_of(state: TableState, part: Part) -> tuple[int, int] | None:
-    return part.tell(_spread, partial(_spread, part, TableTimes(state).ranges), state.derive(_made_by))
-
-
-def _spread(part: Part, ranges: Mapping[str, LogSummary]) -> tuple[int, int] | None:
-    """The least and the greatest minimum event time of a partition's remaining log files; None where one has none."""
-    lows = [ranges[log.path].min_event_time for log in part.remaining_logs]
-    known = [low for low in lows if low is not None]
-    return (min(known), max(known)) if known and len(known) == len(lows) else None
+    return part.tell(spread, lambda: spread(part.remaining_logs, TableTimes(state).ranges), state.derive(_made_by))
 
 
 def _deciding(state: TableState) -> tuple[LogFile, ...]:
     times = TableTimes(state)
-    ranges = times.ranges
-    if not ranges or times.doubt is not None:
+    if not times.ranges or times.doubt is not None:
         return state.remaining_logs
-    by = state.derive(_made_by)
-    parts = (state.parts[partition] for partition in sorted(state.parts))
-    found = (part.tell(_oldest, partial(_oldest, part, ranges), by) for part in parts)
-    return tuple(chain.from_iterable(found))
+    found = ((state.parts[partition], _oldest_of(state, state.parts[partition])) for partition in sorted(state.parts))
+    return tuple(chain.from_iterable(part.remaining_logs if one is None else one[:1] for part, one in found))
 
 
-def _oldest(part: Part, ranges: Mapping[str, LogSummary]) -> Sequence[LogFile]:
-    lows = [(low, log) for log in part.remaining_logs if (low := ranges[log.path].min_event_time) is not None]
-    return [min(lows)[1]] if lows and len(lows) == len(part.remaining_logs) else part.remaining_logs
+def _oldest_of(state: TableState, part: Part) -> Oldest:
+    return part.tell(oldest, lambda: oldest(part.remaining_logs, TableTimes(state).ranges), state.derive(_made_by))
 
 
 def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
@@ -175,33 +166,42 @@ def _scanned(state: TableState) -> Mapping[str, ScannedLog]:
 # -- log files --------------------------------------------------------------------------------
 
 
-class _Told(NamedTuple):
-    """What is known of a partition's log files and hidden files, by path; `scanned`: by no stat of a commit."""
-
-    ranges: dict[str, LogSummary]
-    scanned: frozenset[str]
-
-
 def _ranges(state: TableState) -> Mapping[str, LogSummary]:
     times = TableTimes(state)
     with suppress(OSError):  # a table that this process may only read keeps no memory
         times.remember(newest=_NEVER_ARCHIVED)
     by = state.derive(_made_by)
-    made = _ranges_of(times, [part for part in state.parts.values() if not part.has_told(_Told, by)])
-    found: dict[str, LogSummary] = {}
+    known: dict[str, KnownOfLogs] = {}
+    near: dict[str, LogSummary] = {}
+    gone: dict[str, LogSummary] = {}
     for partition, part in state.parts.items():
-        found.update(part.tell(_Told, partial(made.__getitem__, partition), by).ranges)
-    for partition in made.keys() - state.parts.keys():  # of hidden files whose partition is gone
-        found.update(made[partition].ranges)
-    return found
+        if (told := part.is_told(KnownOfLogs, by)) is not None:
+            known[partition] = told
+    for parts in few_at_once(part for partition, part in state.parts.items() if partition not in known):
+        made = _ranges_of(times, parts)
+        for part in parts:
+            known[part.partition] = part.tell(KnownOfLogs, partial(made.__getitem__, part.partition), by)
+            _settle(part, known[part.partition], by)
+        for partition in made.keys() - state.parts.keys():  # of hidden files whose partition is gone
+            gone.update(made[partition].of(()))
+    for partition, part in state.parts.items():
+        if first := _settle(part, known[partition], by):
+            near[first[0].path] = first[1]
+    return RangesOfParts(state.parts, known, near, gone)
+
+
+def _settle(part: Part, known: KnownOfLogs, by: Hashable) -> Oldest:
+    """Tell what every look asks of the event times of a partition: its oldest log file."""
+    part.tell(spread, lambda: spread(part.remaining_logs, known.of(part.remaining_logs)), by)
+    return part.tell(oldest, lambda: oldest(part.remaining_logs, known.of(part.remaining_logs)), by)
 
 
 def _made_by(state: TableState) -> Hashable:
     hidden = tuple((file, one.gone) for file, one in hidden_by_file(state).items())
-    return TableTimes(state).unit if state.remaining_logs or hidden else None, hidden
+    return TableTimes(state).unit if state.view.number_of_logs or hidden else None, hidden
 
 
-def _ranges_of(times: TableTimes, parts: Sequence[Part]) -> Mapping[str, _Told]:
+def _ranges_of(times: TableTimes, parts: Sequence[Part]) -> Mapping[str, KnownOfLogs]:
     """By partition: what is known of the remaining log files of these, and of the hidden files."""
     state, hidden = times.state, hidden_by_file(times.state)
     found = {part.partition: _still_known(part, state.derive(_made_by)) for part in parts}
@@ -223,17 +223,18 @@ def _ranges_of(times: TableTimes, parts: Sequence[Part]) -> Mapping[str, _Told]:
         scanned = times.scanned if known.source is Source.VALUES else scan(state, unread)
         for log in unread:
             found[log.partition][log.path] = _in_millis(scanned[log.path].summary, known)
-    return {one: _Told(ranges, frozenset(log.path for log in missing[one])) for one, ranges in found.items()}
+    return {one: KnownOfLogs(ranges, frozenset(log.path for log in missing[one])) for one, ranges in found.items()}
 
 
 def _still_known(part: Part, by: Hashable) -> dict[str, LogSummary]:
     """Of a partition that changed what commits stated of the log files that are as they were."""
-    told, before = part.was_told(_Told, by), {log.path: log for log in part.logs_before}
+    told, logs_before = part.was_told(KnownOfLogs, by), part.logs_before
     part.before.clear()
     if told is None:
         return {}
+    before, ranges = {log.path: log for log in logs_before}, told.of(logs_before)
     logs = (log.path for log in part.remaining_logs if before.get(log.path) == log)
-    return {path: told.ranges[path] for path in logs if path in told.ranges and path not in told.scanned}
+    return {path: ranges[path] for path in logs if path in ranges and path not in told.scanned}
 
 
 def _of_stats(
@@ -303,21 +304,23 @@ def _own_stats(times: TableTimes, files: Iterable[LogFile | BaseFile]) -> Mappin
     if len(state.config.ordering_fields) > 1:
         return {}  # a stat does not say which of them are null
     hidden = hidden_files(state)
-    bases = [s.base_instant for s in state.view.latest if s.log_files]
+    bases = [part.oldest_base for part in state.parts.values() if part.oldest_base is not None]
     behind = [one.delta_commit.timestamp for one in hidden]
     if not bases and not behind:
         return {}
-    oldest = min([*bases, *behind])
+    since = min([*bases, *behind])
     unseen = {one.path for one in hidden if one.is_base}
     asked = {path for file in files for path in (file.path, file.original)}
+    partitions = {path.rpartition("/")[0] for path in asked}
     found: dict[str, WriteStat] = {}
     for instant in reversed(state.timeline.completed(*WRITES)):
-        if len(found) == len(asked) or instant.timestamp < oldest:
+        if len(found) == len(asked) or instant.timestamp < since:
             break
         commit = state.commit(instant)
         if commit.extra.get(EVENT_TIME) == times.tag:
             # Of a log file that was appended to the last one tells.
-            here = [stat for stat in commit.stats if stat.path in asked and stat.path not in found]
+            stats = stats_in(commit.stats, partitions)
+            here = [stat for stat in stats if stat.path in asked and stat.path not in found]
             found.update((stat.path, stat) for stat in here if stat.log_version is not None or stat.path in unseen)
     return found if len(found) == len(asked) else {**remembered_stats(times), **found}
 

@@ -13,12 +13,12 @@ files by table-relative paths, and asks `Capabilities` where stores differ. Acti
   `remote_stream`: what every store that is reached by a network has in common.
 - `fenced.Fenced`: the locks that are asked before each change of a store. `forks`: no store is used in a fork.
 - `probe`: whether a store keeps to conditions on a write.
-- `folders`: what a folder of this machine says of changes in it.
+- `folders`: what a folder of this machine says of changes in it, and a listing that is kept in few bytes.
 - `at_once`: many requests at a time. `unchanged`: writing over what was read, and over nothing else.
 """
 
 from hudi_assets.engine.storage.at_once import each
-from hudi_assets.engine.storage.folders import Folder, list_again
+from hudi_assets.engine.storage.folders import Folder, Listing, list_again
 from hudi_assets.engine.storage.interface import LOCKS, SCRATCH, Capabilities, Fence, FileInfo, NewFile, Storage
 from hudi_assets.engine.storage.local import LocalStorage
 from hudi_assets.engine.storage.opening import folder_storage, open_storage
@@ -31,6 +31,7 @@ __all__ = [
     "Fence",
     "FileInfo",
     "Folder",
+    "Listing",
     "LocalStorage",
     "NewFile",
     "Storage",

@@ -6,6 +6,8 @@ file groups after their buckets, and every other index gives them random names.
 
 from __future__ import annotations
 
+from functools import partial
+
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
 from hudi_assets.engine.format.bloom import BloomSettings
 from hudi_assets.engine.model.settings import listed
@@ -14,6 +16,7 @@ from hudi_assets.engine.table.settings.config import TableConfig
 from hudi_assets.engine.table.settings.indexes import BUCKET, INDEX_TYPE, LOOKED_UP
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
 from hudi_assets.engine.table.settings.stated import HASH_FIELD
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
 
 # A random UUID begins with three zeros and digits once in 40,000 times; a bucket's file id always does.
@@ -32,14 +35,18 @@ def names_bucket(file_id: str) -> bool:
 
 def has_bucket_index(state: TableState) -> bool:
     """True where every file group is a bucket's, surely or by the settings' word, and they do not say otherwise."""
-    stated, groups = state.config.index.type, state.view.groups
-    return _may_have_bucket_index(state) and (stated == BUCKET or not groups or len(groups) >= _SURE)
+    stated, groups = state.config.index.type, sum(part.counts.file_groups for part in state.parts.values())
+    return _may_have_bucket_index(state) and (stated == BUCKET or not groups or groups >= _SURE)
 
 
 def _may_have_bucket_index(state: TableState) -> bool:
     if state.config.index.type not in (None, BUCKET):
         return False
-    return all(names_bucket(file_id) for _, file_id in state.view.groups)
+    return all(part.tell(_names_buckets, partial(_names_buckets, part)) for part in state.parts.values())
+
+
+def _names_buckets(part: Part) -> bool:
+    return all(map(names_bucket, part.file_ids))
 
 
 def leaves_no_row_behind(state: TableState) -> bool:

@@ -15,16 +15,17 @@ from hudi_assets.engine.format.avro import schema as avro_schema
 from hudi_assets.engine.gc_pause import no_collecting
 from hudi_assets.engine.model import Action, Instant, LogFile, Plan, State
 from hudi_assets.engine.model.files import GroupKey
-from hudi_assets.engine.storage import FileInfo, Storage
+from hudi_assets.engine.storage import FileInfo, Listing, Storage
 from hudi_assets.engine.table import schema_evolution as evolution
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.log_files.reader import CommittedInstants
 from hudi_assets.engine.table.schema_on_read import schema_on_read
 from hudi_assets.engine.table.settings.config import TableConfig
+from hudi_assets.engine.table.slices.by_partition import FilesOfParts, ListsOfParts, Sizes
 from hudi_assets.engine.table.slices.file_view import FileView, FileViewOfParts
 from hudi_assets.engine.table.slices.kept import Asked, Keeper, Reading, Seen
 from hudi_assets.engine.table.slices.listing import DataFiles, Tree
-from hudi_assets.engine.table.slices.parts import Files, Part, Sizes, parse_again
+from hudi_assets.engine.table.slices.parts import Files, Part, parse_again
 from hudi_assets.engine.table.zone_check import verdict_on, zone_problem
 from hudi_assets.engine.timeline.archived_facts import KeptMemory, read_memory
 from hudi_assets.engine.timeline.commit_metadata import GUARDED, INTERNAL_SCHEMA, SCHEMA, CommitMetadata
@@ -32,6 +33,7 @@ from hudi_assets.engine.timeline.compaction_plan import decode_plan
 from hudi_assets.engine.timeline.decode_cache import COMMITS, PLANS
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, instant_ms, latest_states
 from hudi_assets.engine.timeline.markers import unfinished_files
+from hudi_assets.engine.timeline.stat_columns import with_columns
 from hudi_assets.engine.timeline.whole_files import Decoded, read_settled
 from hudi_assets.engine.timeline.writers_zone.damage import Ahead, ahead_of_time
 from hudi_assets.engine.timeline.writers_zone.evidence import Verdict
@@ -136,7 +138,7 @@ class TableState:
 
         def decode_all(data: bytes) -> CommitMetadata:
             with no_collecting(len(data) // _STAT_BYTES):
-                return self.layout.decode_commit(data, f"{self.storage.base}: {path}")
+                return with_columns(self.layout.decode_commit(data, f"{self.storage.base}: {path}"))
 
         def decode() -> CommitMetadata:
             return self._read_listed(path, decode_all)
@@ -241,19 +243,19 @@ class TableState:
         return Tree.read(self.storage) if self.keeper is None else self.reading.tree
 
     @cached_property
-    def listing(self) -> Mapping[str, list[FileInfo]]:
+    def listing(self) -> Mapping[str, Listing]:
         """Partition → its files."""
         return {partition: self.tree.folders[partition].files for partition in self.tree.partitions}
 
     @cached_property
     def data_files(self) -> DataFiles:
         """Partition → its log and base files, committed or not."""
-        return {partition: list(files.values()) for partition, files in self._files.items()}
+        return ListsOfParts(self._files)
 
     @cached_property
     def _files(self) -> Mapping[str, Files]:
         if self.keeper is not None:
-            return {partition: part.files for partition, part in self.parts.items()}
+            return FilesOfParts(self.parts)
         listing = self.listing
         with no_collecting(sum(map(len, listing.values()))), in_table(self.storage.base):
             return {partition: parse_again(infos, partition, self.layout, None) for partition, infos in listing.items()}
@@ -318,7 +320,7 @@ class TableState:
 
     def _joined(self, parts: Mapping[str, Part]) -> FileView:
         pending = {(op.partition, op.file_id): plan for plan in self.pending_plans for op in plan.operations}
-        return FileViewOfParts({partition: part.view for partition, part in parts.items()}, pending)
+        return FileViewOfParts(parts, pending)
 
     def completion_of(self, instant: str) -> str | None:
         """When a write was completed; its own time where that is archived and not known any more; None: it is not."""

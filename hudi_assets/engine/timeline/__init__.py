@@ -9,6 +9,7 @@
   count.
 - `archive`: instants that have left the active timeline. `archived_facts.Memory`: what we keep of them
   beside the table.
+- `stat_columns`: write stats in a tenth of the memory.
 - `decode_cache`, `whole_files`, `checked_json`: reading files once, whole, and only if they are what was written.
 
 `table.state` reads a timeline; `transaction.publish` writes one. `docs/reference/format.md` describes the files.

@@ -9,7 +9,7 @@ timeline's start. A later one that is not on the timeline was rolled back: it is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.timeline.checked_json import seal, sealed_text, unseal
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, CommitMetadata
+from hudi_assets.engine.timeline.stat_columns import stats_in
 
 MEMORY: Final = f"{SCRATCH}/memory.json"
 _MOST_BATCHES: Final = 10_000
@@ -80,13 +81,16 @@ class Memory:
         return Memory(columns, batches, {i: links for i, links in self.origins.items() if stands(i)}, hidden)
 
 
-def stated_logs(commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Container[str]) -> dict[str, LogMemory]:
+def stated_logs(
+    commits: Iterable[tuple[str, CommitMetadata]], tag: str, paths: Collection[str]
+) -> dict[str, LogMemory]:
     """What commits of ours (instant, metadata) state for an event-time column of the files at `paths`."""
     found = {}
+    partitions = {path.rpartition("/")[0] for path in paths}
     for instant, commit in commits:
         if commit.extra.get(EVENT_TIME) != tag:
             continue
-        for stat in commit.stats:
+        for stat in stats_in(commit.stats, partitions):
             low, high = stat.min_event_time, stat.max_event_time
             if stat.path in paths and low is not None and high is not None:
                 found[stat.path] = LogMemory(instant, stat.size, low, high, stat.num_deletes)

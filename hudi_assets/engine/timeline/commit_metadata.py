@@ -173,7 +173,7 @@ class CommitMetadata:
     """One commit. Stats keep their order: on version 6 a group's base file comes last."""
 
     operation: str
-    stats: tuple[WriteStat, ...]
+    stats: Sequence[WriteStat]
     extra: Mapping[str, str] = field(default_factory=dict)
     compacted: bool = False
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeVar
 from hudi_assets.engine.model import Plan
 from hudi_assets.engine.storage import FileInfo
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
+from hudi_assets.engine.timeline.stat_columns import StatColumns
 
 Decoded = TypeVar("Decoded")
 
@@ -67,8 +68,13 @@ class Kept(Generic[Decoded]):
             self._weight = 0
 
 
-# What a process keeps: in all so many write stats (some 600 bytes each), and log files of plans.
-COMMITS: Final = Kept[CommitMetadata](500_000, lambda commit: 1 + len(commit.stats))
+def _weigh(commit: CommitMetadata) -> int:
+    """About how many bytes it takes."""
+    return 1_000 + (60 if isinstance(commit.stats, StatColumns) else 600) * len(commit.stats)
+
+
+# What a process keeps: in all so many bytes of commits, about, and so many log files of plans.
+COMMITS: Final = Kept[CommitMetadata](200_000_000, _weigh)
 PLANS: Final = Kept[Plan](
     500_000, lambda plan: 1 + sum(1 + len(op.log_files) + len(op.carried_over) for op in plan.operations)
 )

@@ -185,8 +185,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "the event times of hidden log files are forgotten with their commit",
         f"{_ENGINE}/event_time/remembering.py",
-        "    paths.update(log.path for log in all_hidden_files(state))\n",
-        "",
+        "dict.fromkeys(chain(remaining, hidden))",
+        "dict.fromkeys(remaining)",
         ("tests/unit/hidden_rows/test_base_files.py::test_hidden_base_files_outlive_the_archiving_of_their_commit",),
     ),
     Breakage(

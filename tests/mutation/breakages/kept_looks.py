@@ -6,8 +6,10 @@ from tests.mutation.breakages.breakage import Breakage
 
 _KEPT = "hudi_assets/engine/table/slices/kept.py"
 _FOLDERS = "hudi_assets/engine/storage/folders.py"
-_TIMES = "hudi_assets/engine/event_time/table_times.py"
+_RANGES = "hudi_assets/engine/event_time/ranges.py"
 LOOKS = "tests/unit/test_kept_looks.py"
+_COLUMNS = "tests/unit/test_columns.py"
+_PARTS = "tests/unit/test_part_columns.py"
 
 
 BREAKAGES: tuple[Breakage, ...] = (
@@ -49,20 +51,27 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "what was kept is believed for good",
         _KEPT,
-        "    if time.monotonic() - last.whole_at >= BELIEVED_S:",
-        "    if False:",
+        "        sizes = now - last.whole_at >= BELIEVED_S",
+        "        sizes = False",
         (f"{LOOKS}::test_a_file_that_is_cut_short_in_its_place_is_seen_in_time",),
     ),
     Breakage(
+        "what was listed with sizes stays believed for as long as at first, though the clock goes on",
+        _KEPT,
+        "now if sizes else last.whole_at",
+        "last.whole_at",
+        (f"{LOOKS}::test_what_is_the_same_after_a_while_is_not_told_again",),
+    ),
+    Breakage(
         "of a partition with undated log files the oldest dated one alone counts",
-        _TIMES,
-        "[min(lows)[1]] if lows and len(lows) == len(part.remaining_logs) else",
-        "[min(lows)[1]] if lows else",
+        _RANGES,
+        "    if len(lows) < len(logs):\n        return None\n",
+        "",
         (f"{LOOKS}::test_rows_without_event_time_count_in_whatever_partition",),
     ),
     Breakage(
         "a partition with undated log files is passed over where the dated ones are not due",
-        _TIMES,
+        _RANGES,
         "if known and len(known) == len(lows) else None",
         "if known else None",
         (f"{LOOKS}::test_rows_without_event_time_count_in_whatever_partition",),
@@ -101,5 +110,61 @@ BREAKAGES: tuple[Breakage, ...] = (
         "sorted(path for path, inode in there.items() if inode is None)",
         "sorted(path for path in there if path in last.folders or there[path] is None)",
         (f"{LOOKS}::test_a_file_with_the_name_of_a_folder_is_a_file",),
+    ),
+    Breakage(
+        "a column takes true for one",
+        "hudi_assets/engine/columns.py",
+        "    if len(kinds) == 1 and values.count(first) == rows:",
+        "    if values.count(first) == rows:",
+        (f"{_COLUMNS}::test_one_is_not_true",),
+    ),
+    Breakage(
+        "the write stats of some partitions are those of others too",
+        "hudi_assets/engine/timeline/stat_columns.py",
+        "                yield from (stat for stat in block if _folder(stat.path) in wanted)",
+        "                yield from block",
+        (f"{_COLUMNS}::test_write_stats_as_columns_are_the_same",),
+    ),
+    Breakage(
+        "a partition of very many files is made again each time that something is asked of it",
+        "hudi_assets/engine/loaded.py",
+        "self._objects > self.most and len(self._loaded) > 1:",
+        "self._objects > self.most:",
+        (f"{_COLUMNS}::test_the_last_one_stays_however_large_it_is",),
+    ),
+    Breakage(
+        "objects that are gone leave others no room",
+        "hudi_assets/engine/loaded.py",
+        "                self._objects -= found[1]\n",
+        "",
+        (f"{_COLUMNS}::test_what_is_gone_does_not_count",),
+    ),
+    Breakage(
+        "what is asked for again counts as long ago",
+        "hudi_assets/engine/loaded.py",
+        "            _, before = self._loaded.pop(id(one), (None, 0))",
+        "            _, before = self._loaded.get(id(one), (None, 0))",
+        (f"{_COLUMNS}::test_those_that_were_loaded_first_give_their_objects_up",),
+    ),
+    Breakage(
+        "a log file that is a link, or has another name than ours, comes back from its columns as a plain one",
+        "hudi_assets/engine/table/slices/slice_columns.py",
+        "        return made if same else None",
+        "        return made",
+        (f"{_PARTS}::test_a_partition_as_columns_is_the_same",),
+    ),
+    Breakage(
+        "what was scanned of a log file comes back from its columns as if a commit had stated it",
+        _RANGES,
+        "                values.count(usual) < len(values) for",
+        "                False for",
+        (f"{_PARTS}::test_what_is_known_of_log_files_is_the_same_as_columns",),
+    ),
+    Breakage(
+        "what is known of hidden files goes with a partition's objects",
+        _RANGES,
+        "            found.update(self._more)\n",
+        "",
+        (f"{_PARTS}::test_what_is_known_of_log_files_is_the_same_as_columns",),
     ),
 )

@@ -136,7 +136,7 @@ class CompactionPlanner:
         if settings.by_event_time:
             extra = {EVENT_TIME: TableTimes(state).tag, **plan_marks(config, layout)}
         view, wanted = state.view, self._strategy(state, threshold, latency)
-        with no_collecting(len(state.remaining_logs)):
+        with no_collecting(view.number_of_logs):
             chosen = strategy.plan(
                 view,
                 wanted,
@@ -238,7 +238,7 @@ def _left(state: TableState, plan: Plan) -> tuple[str, ...]:
         sorted(
             part.partition
             for part in state.parts.values()
-            if part.remaining_logs
+            if part.has_logs
             and (part.partition not in partitions or any(log.path not in taken for log in part.remaining_logs))
         )
     )

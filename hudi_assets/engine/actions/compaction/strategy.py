@@ -213,8 +213,9 @@ class EventTimeBased:
         return self.threshold if lowest == math.inf else min(self.threshold, int(lowest) - 1)
 
     def nothing(self, view: FileView, candidates: Sequence[Candidate]) -> str:
-        remaining = sum(len(s.log_files) for s in view.latest)
-        return f"no log file has an event time at or below {iso(self.threshold)} ({remaining} log files remain)"
+        return (
+            f"no log file has an event time at or below {iso(self.threshold)} ({view.number_of_logs} log files remain)"
+        )
 
 
 def within_io(candidates: Sequence[Candidate], target_io: int) -> list[Candidate]:
@@ -303,8 +304,8 @@ def candidates(
     wanted = strategy.filter_partition_paths(partitions)
     asked = frozenset(wanted)
     by_partition: dict[str, list[FileSlice]] = {}
-    for slice_ in view.latest:
-        if slice_.log_files and slice_.partition in asked:
+    for slice_ in view.latest_in(asked):
+        if slice_.log_files:
             by_partition.setdefault(slice_.partition, []).append(placement.considered(slice_))
     found, held = [], []
     for partition in wanted:

@@ -59,7 +59,7 @@ def _unless_in_doubt(state: TableState, limit: int) -> int | NoPlan:
     doubt = TableTimes(state).doubt
     if doubt is None:
         return limit
-    if not state.remaining_logs:
+    if not state.view.number_of_logs:
         return NoPlan("no log file remains")
     raise doubt.refusal(state.storage.base)
 

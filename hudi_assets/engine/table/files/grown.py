@@ -7,7 +7,7 @@ the newest base file is the one of the greatest instant, whichever holds more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hudi_assets.engine.model import Action, BaseFile, Instant
@@ -15,6 +15,7 @@ from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.stat_columns import base_stats_of
 
 
 class Written(NamedTuple):
@@ -24,18 +25,28 @@ class Written(NamedTuple):
     stat: WriteStat
 
 
-def base_stats(state: TableState, instant: Instant) -> tuple[WriteStat, ...]:
+def base_stats(state: TableState, instant: Instant) -> Sequence[WriteStat]:
     """The stats of a completed write that are not of log files: there are few."""
     return state.reading.told.of_commit(
         base_stats,
         instant.file_name,
-        lambda: tuple([stat for stat in state.commit(instant).stats if stat.log_version is None]),
+        lambda: base_stats_of(state.commit(instant).stats),
     )
 
 
 def unseen_bases(state: TableState) -> Iterator[tuple[Written, Instant]]:
     """Base files of delta commits with rows that the newest one lacks, each with what it lies behind."""
+    writes = tuple(instant.file_name for instant in state.timeline.completed(*WRITES))
+    behind, crossed = state.reading.told.tell(_made_of_later, lambda: _made_of_later(state), writes)
+    yield from behind
+    if crossed:
+        yield from _left_out(state, crossed)
+
+
+def _made_of_later(state: TableState) -> tuple[list[tuple[Written, Instant]], set[GroupKey]]:
+    """Base files that were made of a later write's, and the file groups of which one was not made of the last one's."""
     writes = {instant.timestamp: instant for instant in state.timeline.completed(*WRITES)}
+    behind: list[tuple[Written, Instant]] = []
     newest: dict[GroupKey, str] = {}
     crossed: set[GroupKey] = set()
     for instant in state.timeline.completed(Action.DELTA_COMMIT):
@@ -47,9 +58,8 @@ def unseen_bases(state: TableState) -> Iterator[tuple[Written, Instant]]:
                 crossed.add(key)
             newest[key] = instant.timestamp
             if made_of > instant.timestamp and made_of in writes:
-                yield Written(instant, stat), writes[made_of]
-    if crossed:
-        yield from _left_out(state, crossed)
+                behind.append((Written(instant, stat), writes[made_of]))
+    return behind, crossed
 
 
 def _left_out(state: TableState, groups: set[GroupKey]) -> Iterator[tuple[Written, Instant]]:

@@ -21,6 +21,7 @@ from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.table.files.grown import base_stats, unseen_bases
 from hudi_assets.engine.table.files.missing import parse_file
 from hudi_assets.engine.table.settings.written_again import written_again
+from hudi_assets.engine.table.slices.parts import remaining_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
@@ -146,7 +147,7 @@ def _unseen(state: TableState) -> Iterator[Hidden]:
 
 def _shown(state: TableState) -> frozenset[str]:
     """Log files in the view: one that was completed below its own request may have opened the newest slice."""
-    return frozenset(log.path for log in state.remaining_logs)
+    return frozenset(log.path for log in remaining_of(state.parts.values()))
 
 
 def _behind_bases(state: TableState, unseen: Sequence[Hidden]) -> Iterator[Hidden]:

@@ -8,17 +8,21 @@ recover go on, to mend it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.model import BaseFile, Instant, LogFile, Plan
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.table.slices.parts import are_few, few_at_once
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WriteStat
 from hudi_assets.engine.timeline.instants import WRITES
+from hudi_assets.engine.timeline.stat_columns import partitions_of, stats_in
 
+_Stats = tuple[Instant, Sequence[WriteStat]]
 RESTORE_HINT = "Restore the file from a copy, or restore a savepoint."
 
 
@@ -45,15 +49,13 @@ def missing_files(state: TableState) -> Iterator[Missing]:
 
     A completed write on the active timeline names them, or a symbolic link that has their name leads to nothing.
     """
-    there, complete = state.sizes, state.reading.told.complete
+    complete = state.reading.told.complete
     asked = [instant for instant in state.timeline.completed(*WRITES) if instant.file_name not in complete]
-    lacking = [
-        (instant, stat, file)
-        for instant in asked
-        for stat in state.commit(instant).stats
-        if (size := there.get(stat.path)) is None or size < stat.size
-        if (file := parse_file(state, stat.path)) is not None
-    ]
+    commits = [(instant, state.commit(instant).stats) for instant in asked]
+    several = _few_partitions(state, commits)
+    # What is lacking is told in the order of the commits.
+    none = len(several) > 1 and not any(any(True for _ in _lacking(state, commits, some)) for some in several)
+    lacking = [] if none else list(_lacking(state, commits))
     # Most tables lack nothing, and nothing else is looked into there.
     found = _missing(state, lacking) if lacking or state.broken_links else iter(())
     first = next(found, None)
@@ -63,6 +65,30 @@ def missing_files(state: TableState) -> Iterator[Missing]:
     else:
         yield first
         yield from found
+
+
+def _few_partitions(state: TableState, commits: Sequence[_Stats]) -> list[set[str]]:
+    """The partitions that commits name, a few at a time: of a large table only so many files have objects at once."""
+    if are_few(state.parts.values()):
+        return [set()]
+    named = set(chain.from_iterable(partitions_of(stats) for _, stats in commits))
+    there = [state.parts[partition] for partition in sorted(named & state.parts.keys())]
+    some = [{part.partition for part in parts} for parts in few_at_once(there)]
+    some[0] |= named - state.parts.keys()
+    return some
+
+
+def _lacking(
+    state: TableState, commits: Iterable[_Stats], partitions: Collection[str] | None = None
+) -> Iterator[tuple[Instant, WriteStat, LogFile | BaseFile]]:
+    """Files that commits name, and that are not there as they were written; of some partitions, or of all."""
+    there = state.sizes
+    for instant, stats in commits:
+        for stat in stats if partitions is None else stats_in(stats, partitions):
+            if (size := there.get(stat.path)) is None or size < stat.size:
+                file = parse_file(state, stat.path)
+                if file is not None:
+                    yield instant, stat, file
 
 
 def _missing(state: TableState, lacking: Sequence[tuple[Instant, WriteStat, LogFile | BaseFile]]) -> Iterator[Missing]:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
-from hudi_assets.engine.model import BaseFile, FileSlice, LogFile
+from hudi_assets.engine.model import BaseFile, LogFile
 from hudi_assets.engine.model.files import GroupKey
 from hudi_assets.engine.storage import FileInfo, Storage
 from hudi_assets.engine.table.metadata.writer import MetadataTable
-from hudi_assets.engine.table.slices.parts import Part, instant_of
+from hudi_assets.engine.table.slices.parts import instant_of
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import is_instant
 
@@ -62,7 +62,7 @@ class Orphans:
         A slice above another one begins with a base file. One that has none, and whose instant is not on the timeline,
         is the orphan that the start has passed: it hides the slice below.
         """
-        above = (one for part in self.state.parts.values() for one in part.tell(_baseless, partial(_baseless, part)))
+        above = (one for part in self.state.parts.values() for one in part.baseless)
         return tuple(slice_.log_files for slice_ in above if slice_.base_instant not in self._known)
 
     @cached_property
@@ -114,12 +114,6 @@ class Orphans:
             if same_bytes(self.state.storage, info, same):
                 return True
         return False
-
-
-def _baseless(part: Part) -> tuple[FileSlice, ...]:
-    """The slices above another one that have log files alone."""
-    above = (slice_ for slices in part.view.groups.values() for slice_ in slices[1:])
-    return tuple(slice_ for slice_ in above if slice_.base_file is None and slice_.log_files)
 
 
 def same_bytes(storage: Storage, one: FileInfo, other: FileInfo) -> bool:

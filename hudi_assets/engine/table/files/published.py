@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from hudi_assets.engine.errors import HudiAssetsError, OutdatedView
 from hudi_assets.engine.storage.interface import SCRATCH
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
 
 # Notes of places, and in one the digests of the views that may stand there. Without them nobody knows.
@@ -30,7 +31,14 @@ def view_digest(state: TableState) -> str:
         columns = state.schema
     except HudiAssetsError:  # as of a table of others that has no commit yet
         return ""
-    lines = [str(columns.remove_metadata()), *sorted(base.path for base in state.view.base_files)]
+    text = str(columns.remove_metadata())
+    parts = state.parts
+    by = (text, tuple((partition, part.bases.digest) for partition, part in parts.items()))
+    return state.reading.told.tell(_digest, lambda: _digest(text, parts.values()), by)
+
+
+def _digest(columns: str, parts: Iterable[Part]) -> str:
+    lines = [columns, *sorted(path for part in parts for path in part.bases.paths)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

@@ -100,7 +100,7 @@ class FileNames:
             _refuse_other(file)
             return None
         _refuse_outside(file)
-        file_id, token, instant = match.groups()
+        file_id, token, instant = map(intern, match.groups())
         return BaseFile(file.path, partition, file_id, instant, token, file.size)
 
     def parse_log_file(self, file: FileInfo, partition: str) -> LogFile | None:

@@ -7,11 +7,11 @@ pending compaction opens; groups replaced by a completed replacecommit leave the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from hudi_assets.engine.model import LOG_ORDER, BaseFile, FileSlice, LogFile, Plan
 from hudi_assets.engine.model.files import GroupKey
@@ -68,45 +68,76 @@ class FileView:
         )
         return tuple(base for base in newest if base is not None)
 
+    def latest_in(self, partitions: Container[str]) -> Iterator[FileSlice]:
+        """The same of some partitions alone."""
+        return (slice_ for slice_ in self.latest if slice_.partition in partitions)
+
+    @property
+    def number_of_logs(self) -> int:
+        """How many log files the newest slices have."""
+        return sum(len(slice_.log_files) for slice_ in self.latest)
+
+    @property
+    def view(self) -> FileView:
+        """Itself: it may be one of several (`FileViewOfParts`)."""
+        return self
+
     def write_slice(self, key: GroupKey) -> FileSlice | None:
         """The slice that new log files of a group go to: a pending compaction's, where there is one."""
         slices = self.groups.get(key)
         return slices[-1] if slices else None
 
 
+class Viewed(Protocol):
+    """A partition with its slices."""
+
+    @property
+    def view(self) -> FileView: ...
+    @property
+    def number_of_logs(self) -> int: ...
+
+
 class FileViewOfParts(FileView):
-    """The same of views that have a partition each: what they know is not made again."""
+    """The same of views that have a partition each: what they know is not made again, nor all of it at once."""
 
-    def __init__(self, parts: Mapping[str, FileView], pending: Mapping[GroupKey, Plan]) -> None:
+    def __init__(self, parts: Mapping[str, Viewed], pending: Mapping[GroupKey, Plan]) -> None:
         """`parts`: by partition."""
-        super().__init__(_Joined({partition: part.groups for partition, part in parts.items()}), pending)
-        object.__setattr__(self, "_parts", [parts[partition] for partition in sorted(parts)])
+        super().__init__(_Joined(parts), pending)
+        object.__setattr__(self, "_parts", {partition: parts[partition] for partition in sorted(parts)})
 
-    _parts: list[FileView]
+    _parts: dict[str, Viewed]
 
     @cached_property
     def latest(self) -> tuple[FileSlice, ...]:
-        return tuple(chain.from_iterable(part.latest for part in self._parts))
+        return tuple(chain.from_iterable(part.view.latest for part in self._parts.values()))
+
+    def latest_in(self, partitions: Container[str]) -> Iterator[FileSlice]:
+        chosen = (part for partition, part in self._parts.items() if partition in partitions)
+        return chain.from_iterable(part.view.latest for part in chosen)
+
+    @property
+    def number_of_logs(self) -> int:
+        return sum(part.number_of_logs for part in self._parts.values())
 
     @cached_property
     def base_files(self) -> tuple[BaseFile, ...]:
-        return tuple(chain.from_iterable(part.base_files for part in self._parts))
+        return tuple(chain.from_iterable(part.view.base_files for part in self._parts.values()))
 
 
 class _Joined(Mapping[GroupKey, tuple[FileSlice, ...]]):
     """The file groups of all partitions."""
 
-    def __init__(self, parts: Mapping[str, Mapping[GroupKey, tuple[FileSlice, ...]]]) -> None:
+    def __init__(self, parts: Mapping[str, Viewed]) -> None:
         self._parts = parts
 
     def __getitem__(self, key: GroupKey) -> tuple[FileSlice, ...]:
-        return self._parts[key[0]][key]
+        return self._parts[key[0]].view.groups[key]
 
     def __iter__(self) -> Iterator[GroupKey]:
-        return chain.from_iterable(self._parts.values())
+        return chain.from_iterable(part.view.groups for part in self._parts.values())
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts.values()))
+        return sum(len(part.view.groups) for part in self._parts.values())
 
 
 def build_view(

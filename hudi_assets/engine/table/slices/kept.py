@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -23,8 +23,9 @@ from hudi_assets.engine.table.slices.listing import Tree
 from hudi_assets.engine.table.slices.parts import Files, Part, Told, parse_again
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import WRITES, Timeline
+from hudi_assets.engine.timeline.stat_columns import partitions_of
 
-# Everything is listed again after so long, whatever the folders say.
+# Everything is listed again after so long, with sizes, whatever the folders say.
 BELIEVED_S: Final = 600.0
 # Where there are fewer files, listing them takes next to no time.
 FEW_FILES: Final = 1_000
@@ -58,7 +59,7 @@ class Asked:
     commit_of: Callable[[Instant], CommitMetadata]
     completion_of: CompletionOf
 
-    def is_named(self, base: BaseFile, infos: list[FileInfo], files: Files) -> bool:
+    def is_named(self, base: BaseFile, infos: Iterable[FileInfo], files: Files) -> bool:
         """True where the commit of a base file's instant lists it; where that is archived: of several the oldest.
 
         Strays go before their commit is archived, but Hudi's archiver knows none; what a lost attempt wrote is late.
@@ -103,18 +104,19 @@ class Reading:
     @classmethod
     def read(cls, asked: Asked, last: Reading | None = None) -> Reading:
         """The files now. `last`: the last look's, which is moved on unless there is doubt."""
+        now = time.monotonic()
         if last is None or doubt(last, asked.seen, asked.layout) is not None:
-            now = time.monotonic()
-            return cls.of(asked, None, Tree.read(asked.storage), whole_at=now)
+            return cls.of(asked, None, Tree.read(asked.storage, keeps=True), whole_at=now, keeps=True)
+        sizes = now - last.whole_at >= BELIEVED_S
         fresh = [i for i in asked.seen.timeline.completed(*WRITES) if i.file_name not in last.seen.timeline_files]
-        tree = Tree.read(asked.storage, last.tree)
+        tree = Tree.read(asked.storage, last.tree, keeps=True, sizes=sizes)
         other = frozenset(_told_otherwise(tree, asked, fresh))
         if other:
-            tree = Tree.read(asked.storage, last.tree, anew=other)
-        touched = {stat.partition for instant in fresh for stat in asked.commit_of(instant).stats}
+            tree = Tree.read(asked.storage, tree, anew=other, keeps=True)
+        touched = {name for instant in fresh for name in partitions_of(asked.commit_of(instant).stats)}
         touched.update(key[0] for key, _ in asked.seen.replaced.items() ^ last.seen.replaced.items())
         touched.update(_of_plans(asked.seen.plans, last.seen.plans))
-        return cls.of(asked, last, tree, frozenset(touched), last.whole_at)
+        return cls.of(asked, last, tree, frozenset(touched), now if sizes else last.whole_at, keeps=True)
 
     @classmethod
     def of(
@@ -125,10 +127,12 @@ class Reading:
         touched: frozenset[str] = frozenset(),
         whole_at: float = 0.0,
         parsed: Mapping[str, Files] | None = None,
+        *,
+        keeps: bool = False,
     ) -> Reading:
         """With what was listed. `touched`: the partitions of which nothing that was told before is believed.
 
-        `parsed`: the log and base files of each partition, where they are known.
+        `parsed`: the log and base files of each partition, where they are known. `keeps`: as `Tree.read`.
         """
         before: Mapping[str, Part] = last.parts if last is not None else {}
         changed = _changed(last.answers, asked.answers(before)) if last is not None else frozenset()
@@ -148,16 +152,18 @@ class Reading:
                 known = parsed.get(partition) if parsed is not None else None
                 files = parse_again(folder.files, partition, asked.layout, part) if known is None else known
                 lost = lost or (part is not None and _has_lost(part.files, files))
-                told = dict(part.told) if part is not None else {}
-                part = Part(partition, folder.files, files, cut(partition, folder.files, files), {}, told)
+                told = part.all_told if part is not None else {}
+                part = Part(partition, folder.files, asked.layout, files, cut(partition, folder.files, files), told)
+                if keeps:
+                    part.keep_few()
             parts[partition] = part
         of_table = last.told.of(asked.seen.timeline_files, lost=lost) if last is not None else Told()
         return cls(tree, parts, asked.seen, asked.answers(parts), whole_at, of_table)
 
 
-def _cutter(asked: Asked) -> Callable[[str, list[FileInfo], Files], FileView]:
+def _cutter(asked: Asked) -> Callable[[str, Iterable[FileInfo], Files], FileView]:
     """Cuts the slices of a partition, given its listing and its log and base files."""
-    at: tuple[list[FileInfo], Files] = ([], {})
+    at: tuple[Iterable[FileInfo], Files] = ([], {})
 
     def is_named(base: BaseFile) -> bool:
         return asked.is_named(base, *at)
@@ -165,7 +171,7 @@ def _cutter(asked: Asked) -> Callable[[str, list[FileInfo], Files], FileView]:
     seen = asked.seen
     cutter = Cutter(seen.timeline, asked.layout, seen.plans, frozenset(seen.replaced), is_named, asked.completion_of)
 
-    def cut(partition: str, infos: list[FileInfo], files: Files) -> FileView:
+    def cut(partition: str, infos: Iterable[FileInfo], files: Files) -> FileView:
         nonlocal at
         at = (infos, files)
         return cutter.view(partition, files.values())
@@ -210,8 +216,6 @@ def doubt(last: Reading, seen: Seen, layout: Layout) -> str | None:
     Only instants that add files are followed: writes and compactions. Whatever else began, ended or went may have
     taken files away, or added to log files that stay (a rollback does on version 6, where the store can append).
     """
-    if time.monotonic() - last.whole_at >= BELIEVED_S:
-        return "all was listed long ago"
     before = {_key(instant): instant for instant in last.seen.timeline.instants}
     now = {_key(instant): instant for instant in seen.timeline.instants}
     for key, instant in before.items():

@@ -23,12 +23,28 @@ class Tree:
     partitions: tuple[str, ...]
 
     @classmethod
-    def read(cls, storage: Storage, last: Tree | None = None, anew: Container[str] = ()) -> Tree:
-        """The folders now; of the last listing what is so still, but for those that are to be listed `anew`."""
+    def read(
+        cls,
+        storage: Storage,
+        last: Tree | None = None,
+        anew: Container[str] = (),
+        *,
+        keeps: bool = False,
+        sizes: bool = False,
+    ) -> Tree:
+        """The folders now; of the last listing what is so still, but for those that are to be listed `anew`.
+
+        `keeps`: they are kept for the next look, in few bytes where they are many. `sizes`: each file is asked for its
+        own, whatever its folder says.
+        """
         before: Mapping[str, Folder] = last.folders if last is not None else {}
 
         def ask(folder: str) -> Folder:
-            return list_again(storage, folder, None if folder in anew else before.get(folder))
+            was = before.get(folder)
+            found = list_again(storage, folder, None if folder in anew else was, sizes=sizes)
+            if keeps and found is not was:
+                found.files.keep_few()
+            return found
 
         found: dict[str, Folder] = {}
         level = [""]
