@@ -26,7 +26,7 @@ def table(session: LocalSession, tmp_path: Path) -> str:
     for ts in (3_600_000, 7_200_000):
         made.upsert(session, session.rows([{"id": "a", "ts": ts}], SCHEMA))
     return with_properties(
-        made, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS", "hudi_assets.data.latency": "1h"}
+        made, {"hoodie.table.partial.update.mode": "KEEP_VALUES", "hudi_assets.data.latency": "1h"}
     ).path
 
 

@@ -38,7 +38,14 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
         {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"},
         "told by a column of the payload's own",
     ),
-    "partial updates": (9, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
+    "partial updates": (9, {"hoodie.table.partial.update.mode": "KEEP_VALUES"}, "partial updates"),
+    "no marker": (9, {"hoodie.table.partial.update.mode": "FILL_UNAVAILABLE"}, "partial updates"),
+    "partial updates of version 8": (8, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
+    "partial updates by several ordering fields": (
+        9,
+        {"hoodie.table.ordering.fields": "ts,n", "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+        "several ordering fields",
+    ),
     "custom mode": (9, {"hoodie.record.merge.mode": "CUSTOM"}, "merge mode is CUSTOM"),
     "properties of the merger": (9, {"hoodie.record.merge.property.mine": "x"}, "properties of its own"),
     "half a marker": (9, {f"{_MERGER}marker": "D"}, "properties of its own"),
@@ -51,7 +58,7 @@ RULES: Mapping[str, tuple[int, Mapping[str, str | None], str]] = {
     "no ordering field": (9, {"hoodie.table.ordering.fields": None}, "needs one"),
     "an ordering field that is no column": (
         9,
-        {"hoodie.table.ordering.fields": "nobody", "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+        {"hoodie.table.ordering.fields": "nobody", "hoodie.table.partial.update.mode": "KEEP_VALUES"},
         "partial updates",
     ),
 }
@@ -304,7 +311,7 @@ def other_writers_block(
     header: Mapping[int, str],
     columns: list[str] | None = None,
     folder: str = "p=a",
-    changed: Mapping[str, int | None] | None = None,
+    changed: Mapping[str, int | str | None] | None = None,
     alone: bool = False,
 ) -> Path:
     """A block of another writer behind the newest log file's: its header says nothing of event times.
@@ -503,6 +510,9 @@ NULL_MAY_KEEP = (
     "custom payload",
     "custom merger",
     "partial updates",
+    "no marker",
+    "partial updates of version 8",
+    "partial updates by several ordering fields",
     "custom mode",
     "an ordering field that is no column",
 )

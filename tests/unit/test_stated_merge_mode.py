@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.settings.merging import MergeSettings, new_merge_properties, parse_merge_settings
@@ -14,6 +15,8 @@ DEFAULT, OVERWRITE = f"{MODEL}DefaultHoodieRecordPayload", f"{MODEL}OverwriteWit
 MODE, IDENTITY = "hoodie.record.merge.mode", "hoodie.record.merge.strategy.id"
 PAYLOAD, LEGACY = "hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class"
 OWN = "hoodie.record.merge.property."
+PARTIAL = "hoodie.table.partial.update.mode"
+UNAVAILABLE = f"{OWN}hoodie.write.partial.update.unavailable.value"
 FIELDS = "hoodie.table.ordering.fields"
 EVENT_ID, COMMIT_ID = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5", "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 PAYLOAD_ID = "00000000-0000-0000-0000-000000000000"
@@ -52,7 +55,14 @@ def test_what_hudi_writes(version: int, stated: dict[str, str], mode: MergeMode,
     ("version", "stated", "named"),
     [
         (9, {MODE: EVENT}, "needs one"),
-        (9, {MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, "partial updates"),
+        (9, {MODE: COMMIT, PARTIAL: "KEEP_VALUES"}, "partial updates"),
+        (9, {MODE: COMMIT, PARTIAL: "ignore_defaults"}, "partial updates"),
+        (9, {MODE: COMMIT, PARTIAL: "FILL_UNAVAILABLE"}, "partial updates"),
+        (9, {MODE: COMMIT, PARTIAL: "FILL_UNAVAILABLE", UNAVAILABLE: ""}, "partial updates"),
+        (8, {MODE: COMMIT, PARTIAL: "IGNORE_DEFAULTS"}, "partial updates"),
+        (9, {MODE: EVENT, FIELDS: "ts,v", PARTIAL: "IGNORE_DEFAULTS"}, "several ordering fields"),
+        (9, {MODE: COMMIT, PARTIAL: "IGNORE_DEFAULTS", OWN + "more": "x"}, "properties of its own"),
+        (9, {MODE: COMMIT, UNAVAILABLE: "?"}, "properties of its own"),
         (
             9,
             {MODE: EVENT, FIELDS: "ts", "hoodie.record.merge.property.hoodie.payload.delete.field": "Op"},
@@ -86,7 +96,7 @@ DELETES = "hoodie.record.merge.property.hoodie.payload.delete."
     ("stated", "mode"),
     [
         ({MODE: COMMIT, f"{DELETES}field": "Op", "hoodie.record.merge.property.more": "x"}, None),
-        ({MODE: COMMIT, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}, None),
+        ({MODE: COMMIT, PARTIAL: "KEEP_VALUES"}, None),
         ({MODE: "CUSTOM", FIELDS: "ts"}, None),
     ],
 )
@@ -109,8 +119,26 @@ def test_a_marker_of_deletes_is_the_writers(version: int, mode: MergeMode, order
         (ordering,) if ordering else (),
     )
     assert settings.delete_marker == DeleteMarker("Op", "D")
-    for more in ({OWN + "more": "x"}, {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}):
+    for more in ({OWN + "more": "x"}, {PARTIAL: "KEEP_VALUES"}):
         assert parsed(version, **{MODE: mode, FIELDS: ordering}, **marked, **more).not_merged is not None
+
+
+@pytest.mark.parametrize("mode", [{MODE: COMMIT}, {MODE: EVENT, FIELDS: "ts"}])
+@pytest.mark.parametrize(
+    ("stated", "gaps"),
+    [
+        ({PARTIAL: "IGNORE_DEFAULTS"}, Gaps()),
+        ({PARTIAL: "IGNORE_DEFAULTS", UNAVAILABLE: "?"}, Gaps()),
+        ({PARTIAL: "FILL_UNAVAILABLE", UNAVAILABLE: "?"}, Gaps("?")),
+        ({PARTIAL: "FILL_UNAVAILABLE", UNAVAILABLE: "?", f"{DELETES}field": "Op", f"{DELETES}marker": "D"}, Gaps("?")),
+        ({}, None),
+    ],
+)
+def test_partial_update_modes_of_version_9(mode: dict[str, str], stated: dict[str, str], gaps: Gaps | None) -> None:
+    settings = parsed(9, **mode, **stated)
+    assert (settings.not_merged, settings.mode, settings.gaps) == (None, mode[MODE], gaps)
+    # A null leaves the event time of the row that it changes.
+    assert settings.null_may_keep == (gaps is not None)
 
 
 def stated_by_new_tables(version: int, mode: MergeMode, field: str | None) -> dict[str, str]:

@@ -16,8 +16,8 @@ there is compared with the base row, of equal ones the log's wins; a delete bloc
 whatever its ordering value.
 
 A null ordering value in a data row loses against any other. Of several fields (event-time ordering of 1.x alone) the
-first decides in which two records differ (`ordering`). Records that hold some of a row's columns are filled from
-older ones (`partial`). `docs/explanation/merge.md` says what was tried.
+first decides in which two records differ (`ordering`). Records that hold some of a row's columns, and rows with gaps
+(`gaps`), are filled from older ones (`partial`). `docs/explanation/merge.md` says what was tried.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.merging.ordering import Ordering, Values, ordering_values
-from hudi_assets.engine.merging.partial import filled_rows, find_filling, groups_of
+from hudi_assets.engine.merging.partial import KeptRows, filled_rows, find_filling
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, flags_of
 from hudi_assets.engine.model import MergeMode
 
@@ -71,6 +73,7 @@ def merge(
     ordering: Ordering,
     schema: pa.Schema,
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
+    gaps: Gaps | None = None,
 ) -> pa.Table:
     """The rows of a file slice after merging its log records, in log order, into its base rows.
 
@@ -81,20 +84,22 @@ def merge(
     start = base if base is not None else schema.empty_table()
     if not logs:
         return start
-    heads = [head_of(block, number, ordering) for number, block in enumerate(logs)]
+    heads = [head_of(block, number, ordering, gaps) for number, block in enumerate(logs)]
     only = {number: head.only for number, head in enumerate(heads) if head.only is not None}
-    groups = groups_of(schema.names, only.values())
     winners = find_winners(heads, mode)
-    first = winners.first_matches(only) if only else None
+    first = winners.first_matches(only if gaps is None else None) if only or gaps is not None else None
     matched = winners.match(start.column(KEY), chunked(ordering_values(start, ordering)), first)
-    base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
     shown, _ = winners.outcome(matched.beaten)
-    taken = [block for block in take(logs, np.sort(winners.places[shown])) if isinstance(block, Rows)]
-    parts = [base_rows, *(block.table for block in taken if block.only is None)]
-    if any(block.only is not None for block in taken):
-        partial = shown[[number in only for number in (winners.places[shown] // BLOCK).tolist()]]
-        filling = find_filling(heads, winners.keys.take(pa.array(partial)), winners.places[partial], mode, groups)
-        parts.append(filled_rows(filling, groups, schema, lambda number: rows_of(logs[number]), lambda: [start]))
+    filling, whole = None, shown
+    if only or gaps is not None:
+        kept = None if gaps is None else KeptRows.of(start, matched, winners, gaps)
+        filling, partial = find_filling(heads, winners, shown, kept, mode, schema.names)
+        whole = shown[~partial]
+    base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
+    taken = take(logs, np.sort(winners.places[whole]))
+    parts = [base_rows, *(rows_of(block) for block in taken if isinstance(block, Rows))]
+    if filling is not None and len(filling.places):
+        parts.append(filled_rows(filling, schema, lambda n: rows_of(logs[n]), lambda: [start], gaps or Gaps()))
     return pa.concat_tables(parts)
 
 
@@ -137,8 +142,8 @@ def size_of(block: LogRecords) -> int:
     return len(block.table) if isinstance(block, Rows) else len(block.keys)
 
 
-def head_of(block: LogRecords, number: int, ordering: Ordering) -> Head:
-    """What decides about the records of block `number`."""
+def head_of(block: LogRecords, number: int, ordering: Ordering, gaps: Gaps | None = None) -> Head:
+    """What decides about the records of block `number`, which are in all columns where rows have gaps."""
     places = places_of(block, number)
     order = _chunk(ordering_column(block, ordering))
     if isinstance(block, Deletes):
@@ -146,7 +151,11 @@ def head_of(block: LogRecords, number: int, ordering: Ordering) -> Head:
         return Head(block.keys, order, np.ones(len(places), np.bool_), barrier, places, from_rows=False)
     deleted = _deleted(block.table)
     barrier = deleted & flags_of(_is_default(order)) if deleted.any() else deleted
-    return Head(_chunk(block.table.column(KEY)), order, deleted, barrier, places, from_rows=True, only=block.only)
+    if gaps is not None and block.only is not None:
+        raise UnsupportedTable("Partial updates (MERGE INTO) beside a partial update mode are not merged here.")
+    found = {} if gaps is None else gaps.of(block.table)
+    keys = _chunk(block.table.column(KEY))
+    return Head(keys, order, deleted, barrier, places, from_rows=True, only=block.only, gaps=found)
 
 
 def head_columns(ordering: Ordering) -> tuple[str, ...]:

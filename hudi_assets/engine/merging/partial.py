@@ -8,6 +8,9 @@ What is lacking after the log records comes from the base row.
 
 So a filled column need not be the one of the next lower ordering value: a column that was filled stays.
 `docs/explanation/merge.md` has an example.
+
+Whole rows with gaps (`gaps`) are filled in the same way (PartialUpdateHandler). There a base row has gaps too: where it
+wins, the log records fill them.
 """
 
 from __future__ import annotations
@@ -21,12 +24,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.merging.ordering import ranks_of
-from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Places, flags_of
+from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Matched, Places, Winners, flags_of
 from hudi_assets.engine.model import MergeMode
 
 _KEY = "_hoodie_record_key"
 _LACKING = -1
+_COMMIT_TIME = MergeMode.COMMIT_TIME_ORDERING
 Numbers = npt.NDArray[np.int64]
 Groups = tuple[tuple[str, ...], ...]
 """Columns that records have together or not at all."""
@@ -34,21 +39,55 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Partial updates that won: their places, ascending, and per group of columns where the values are from.
+    """Rows that are filled: the places of log records that won, ascending, and per group of columns their sources.
 
-    `sources` has a row per group: the places of log records, negative where no log record has the columns.
+    `sources` has a row per group: the places of log records, negative where the value is the base row's.
     """
 
     places: Places
+    groups: Groups
     sources: npt.NDArray[np.int64]
 
     def slice(self, start: int, length: int) -> Filling:
-        return Filling(self.places[start : start + length], self.sources[:, start : start + length])
+        return Filling(self.places[start : start + length], self.groups, self.sources[:, start : start + length])
+
+    def by(self, groups: Groups) -> Filling:
+        """The same by smaller groups."""
+        of = {name: number for number, group in enumerate(self.groups) for name in group}
+        return Filling(self.places, groups, self.sources[[of[group[0]] for group in groups]])
 
 
-def groups_of(columns: Sequence[str], only: Iterable[frozenset[str] | None]) -> Groups:
-    """The columns in groups, where records have `only` these (None: all of them)."""
-    kinds = [kind for kind in dict.fromkeys(only) if kind is not None]
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Base rows that win against log records, and have gaps: their keys' numbers, and where each column has one."""
+
+    numbers: Numbers
+    gaps: Mapping[str, Flags]
+
+    @classmethod
+    def of(cls, rows: pa.Table, matched: Matched, winners: Winners, gaps: Gaps) -> KeptRows:
+        """Those among base rows, which are marked as replaced: rows that are filled take their place."""
+        alive = ~winners.deleted[matched.beaten]
+        at = matched.keeping[alive]
+        found = gaps.of(rows.take(pa.array(at)))
+        some = np.any([np.zeros(len(at), np.bool_), *found.values()], axis=0)
+        matched.replaced[at[some]] = True
+        return cls(matched.beaten[alive][some], {name: flags[some] for name, flags in found.items()})
+
+    def at(self, name: str) -> Flags:
+        return self.gaps.get(name, np.zeros(len(self.numbers), np.bool_))
+
+
+def kept_together(parts: Sequence[KeptRows]) -> KeptRows:
+    """The kept rows of several parts of a base file."""
+    names = dict.fromkeys(name for part in parts for name in part.gaps)
+    numbers = np.concatenate([np.empty(0, np.int64), *(part.numbers for part in parts)])
+    return KeptRows(numbers, {name: np.concatenate([part.at(name) for part in parts]) for name in names})
+
+
+def groups_of(columns: Sequence[str], only: Iterable[frozenset[str] | None], alone: Iterable[str] = ()) -> Groups:
+    """The columns in groups, where records have `only` these (None: all of them). `alone`: each in its own."""
+    kinds = [*(kind for kind in dict.fromkeys(only) if kind is not None), *map(frozenset, zip(alone))]
     groups: dict[tuple[bool, ...], list[str]] = {}
     for name in columns:
         groups.setdefault(tuple(name in kind for kind in kinds), []).append(name)
@@ -57,54 +96,110 @@ def groups_of(columns: Sequence[str], only: Iterable[frozenset[str] | None]) -> 
 
 def together(fillings: Sequence[Filling]) -> Filling:
     """Several merges' fillings as one."""
-    places = np.concatenate([filling.places for filling in fillings])
-    sources = np.concatenate([filling.sources for filling in fillings], axis=1)
+    names = [name for group in fillings[0].groups for name in group]
+    groups = groups_of(names, [frozenset(group) for filling in fillings for group in filling.groups])
+    alike = [filling.by(groups) for filling in fillings]
+    places = np.concatenate([filling.places for filling in alike])
+    sources = np.concatenate([filling.sources for filling in alike], axis=1)
     order = np.argsort(places)
-    return Filling(places[order], sources[:, order])
+    return Filling(places[order], groups, sources[:, order])
 
 
-def find_filling(heads: Sequence[Head], keys: pa.Array, places: Places, mode: MergeMode, groups: Groups) -> Filling:
-    """Where the columns of these winners, which are partial updates, are from. `keys`: theirs; `heads`: all records."""
-    records = _records(heads, keys, mode)
-    has = np.array([[head.only is None or group[0] in head.only for group in groups] for head in heads], np.bool_)
-    state = _State(len(keys), len(groups))
-    fold = _by_commit_time if mode is MergeMode.COMMIT_TIME_ORDERING else _by_event_time
+def find_filling(
+    heads: Sequence[Head],
+    winners: Winners,
+    shown: Numbers,
+    kept: KeptRows | None,
+    mode: MergeMode,
+    columns: Sequence[str],
+) -> tuple[Filling, Flags]:
+    """What is filled, and which of the winners that are shown are among it: by the numbers of their keys.
+
+    Partial updates, or, with the base rows that are `kept`, rows that have gaps. `heads`: of all blocks.
+    """
+    places = winners.places[shown]
+    if kept is not None:
+        partial = _have_gaps(heads, places)
+        return _fill_gaps(heads, winners, shown[partial], kept, mode, columns), partial
+    only = {number: head.only for number, head in enumerate(heads) if head.only is not None}
+    partial = np.isin(places // BLOCK, list(only))
+    fold = _by_commit_time if mode is _COMMIT_TIME else _by_event_time
+    return _find(heads, winners, shown[partial], groups_of(columns, only.values()), fold), partial
+
+
+def _have_gaps(heads: Sequence[Head], places: Places) -> Flags:
+    some = [head.places[np.any(list(head.gaps.values()), axis=0)] for head in heads if head.gaps]
+    flags: Flags = np.isin(places, np.concatenate([np.empty(0, np.int64), *some]))
+    return flags
+
+
+def _fill_gaps(
+    heads: Sequence[Head], winners: Winners, numbers: Numbers, kept: KeptRows, mode: MergeMode, columns: Sequence[str]
+) -> Filling:
+    fold = _with_gaps_by_commit_time if mode is _COMMIT_TIME else _by_event_time
+    # Columns with gaps are alone, and so is the key: whatever is filled has one.
+    alone = dict.fromkeys([_KEY, *(name for head in heads for name in head.gaps), *kept.gaps])
+    groups = groups_of(columns, (), alone)
+    filling = _find(heads, winners, np.concatenate([numbers, kept.numbers]), groups, fold)
+    at = np.searchsorted(filling.places, winners.places[kept.numbers])
+    for sources, group in zip(filling.sources, groups, strict=True):
+        if group != (_KEY,):
+            sources[at] = np.where(kept.at(group[0]), sources[at], _LACKING)
+    return filling
+
+
+def _find(heads: Sequence[Head], winners: Winners, numbers: Numbers, groups: Groups, fold: Fold) -> Filling:
+    places = winners.places[numbers]
+    records = _records(heads, winners.keys.take(pa.array(numbers)), groups, compared=fold is _by_event_time)
+    state = _State(len(numbers), len(groups))
     for now in _in_turns(records.numbers):
-        fold(state, records, now, has[records.blocks[now]].T)
+        fold(state, records, now)
     order = np.argsort(places)
-    return Filling(places[order], state.sources[:, order])
+    return Filling(places[order], groups, state.sources[:, order])
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The log records of some keys, in log order: their keys' numbers, and what decides about them."""
+    """The log records of some keys, in log order: their keys' numbers, and what decides about them.
+
+    `has`: per group of columns, which of them have it.
+    """
 
     numbers: Numbers
     places: Places
-    blocks: Numbers
+    has: Flags
     ranks: Numbers
     deleted: Flags
     barrier: Flags
     from_rows: Flags
 
 
-def _records(heads: Sequence[Head], keys: pa.Array, mode: MergeMode) -> _Records:
+def _records(heads: Sequence[Head], keys: pa.Array, groups: Groups, *, compared: bool) -> _Records:
     found = [pc.index_in(head.keys, value_set=keys) for head in heads]
     masks = [flags_of(pc.is_valid(numbers)) for numbers in found]
     some = [head.filter(mask) for head, mask in zip(heads, masks, strict=True)]
     numbers = np.concatenate([of.drop_null().to_numpy().astype(np.int64) for of in found])
     sizes = [len(head) for head in some]
-    compared = mode is not MergeMode.COMMIT_TIME_ORDERING
     ranks = ranks_of(pa.chunked_array([head.ordering for head in some])) if compared else np.zeros_like(numbers)
     return _Records(
         numbers=numbers,
         places=np.concatenate([head.places for head in some]),
-        blocks=np.repeat(np.arange(len(some)), sizes),
+        has=np.concatenate([_has(head, groups) for head in some], axis=1),
         ranks=ranks,
         deleted=np.concatenate([head.deleted for head in some]),
         barrier=np.concatenate([head.barrier for head in some]),
         from_rows=np.repeat([head.from_rows for head in some], sizes),
     )
+
+
+def _has(head: Head, groups: Groups) -> Flags:
+    has = np.ones((len(groups), len(head)), np.bool_)
+    for flags, group in zip(has, groups, strict=True):
+        if head.only is not None:
+            flags[:] = group[0] in head.only
+        elif group[0] in head.gaps:
+            flags[:] = ~head.gaps[group[0]]
+    return has
 
 
 def _in_turns(numbers: Numbers) -> Iterator[Numbers]:
@@ -134,9 +229,9 @@ class _State:
         self.ranks = np.zeros(self.keys, np.int64)
         self.sources = np.full((self.groups, self.keys), _LACKING, np.int64)
 
-    def take(self, records: _Records, now: Numbers, has: Flags, wins: Flags, fills: Flags) -> None:
+    def take(self, records: _Records, now: Numbers, wins: Flags, fills: Flags) -> None:
         """Where a record `wins`, the key's record becomes it; where it `fills`, the other one gives what it lacks."""
-        keys, at = records.numbers[now], records.places[now]
+        keys, at, has = records.numbers[now], records.places[now], records.has[:, now]
         mine, before = np.where(has, at, _LACKING), self.sources[:, keys]
         filled = np.where(wins, np.where(has, at, before), np.where(before == _LACKING, mine, before))
         self.sources[:, keys] = np.where(fills, filled, np.where(wins, mine, before))
@@ -151,35 +246,45 @@ class _State:
             mine_[won] = theirs[of]
 
 
-def _by_event_time(state: _State, records: _Records, now: Numbers, has: Flags) -> None:
+Fold = Callable[[_State, _Records, Numbers], None]
+
+
+def _by_event_time(state: _State, records: _Records, now: Numbers) -> None:
     keys = records.numbers[now]
     there, barrier = state.there[keys], state.barrier[keys]
     passed_over = there & barrier & ~records.from_rows[now]  # a delete block's delete
     ends = barrier | records.barrier[now]
     loses = passed_over | (there & ~ends & (state.ranks[keys] > records.ranks[now]))
     fills = there & ~state.deleted[keys] & ~records.deleted[now]
-    state.take(records, now, has, ~loses, fills)
+    state.take(records, now, ~loses, fills)
 
 
-def _by_commit_time(state: _State, records: _Records, now: Numbers, has: Flags) -> None:
+def _by_commit_time(state: _State, records: _Records, now: Numbers) -> None:
     keys = records.numbers[now]
     # Hudi fills from a row that says it is deleted, and fails at a delete block's delete.
     fills = state.there[keys] & state.from_rows[keys] & ~records.deleted[now]
-    state.take(records, now, has, np.ones(len(now), np.bool_), fills)
+    state.take(records, now, np.ones(len(now), np.bool_), fills)
+
+
+def _with_gaps_by_commit_time(state: _State, records: _Records, now: Numbers) -> None:
+    keys = records.numbers[now]
+    fills = state.there[keys] & ~state.deleted[keys] & ~records.deleted[now]
+    state.take(records, now, np.ones(len(now), np.bool_), fills)
 
 
 def filled_rows(
     filling: Filling,
-    groups: Groups,
     schema: pa.Schema,
     rows_of: Callable[[int], pa.Table],
     base: Callable[[], Iterable[pa.Table]],
+    gaps: Gaps,
 ) -> pa.Table:
     """The rows of a filling, in the columns of the schema.
 
-    `rows_of`: a log block's rows, by its number. `base`: the base file's rows, part by part. What no record has is
-    null: an update of a row that is nowhere.
+    `rows_of`: a log block's rows, by its number. `base`: the base file's rows, part by part. What no record has stays
+    a gap: an update of a row that is nowhere.
     """
+    groups = filling.groups
     pieces: list[list[tuple[Numbers, pa.Table]]] = [[] for _ in groups]
     blocks = filling.sources // BLOCK
     # Not `np.unique`, which takes seconds for some million values: there are few blocks.
@@ -190,10 +295,10 @@ def filled_rows(
             if len(at):
                 found.append((at, rows.select(group).take(pa.array(sources[at] % BLOCK))))
     if (filling.sources < 0).any():
-        _from_base(filling, groups, pieces, base)
+        _from_base(filling, pieces, base)
     columns: dict[str, pa.ChunkedArray] = {}
     for group, found in zip(groups, pieces, strict=True):
-        columns.update(_in_order(group, found, len(filling.places), schema))
+        columns.update(_in_order(group, found, len(filling.places), schema, gaps))
     _refuse_unfilled(columns, schema)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
@@ -213,11 +318,9 @@ def _refuse_unfilled(columns: Mapping[str, pa.ChunkedArray], schema: pa.Schema) 
 
 
 def _from_base(
-    filling: Filling,
-    groups: Groups,
-    pieces: list[list[tuple[Numbers, pa.Table]]],
-    base: Callable[[], Iterable[pa.Table]],
+    filling: Filling, pieces: list[list[tuple[Numbers, pa.Table]]], base: Callable[[], Iterable[pa.Table]]
 ) -> None:
+    groups = filling.groups
     keyed = next(number for number, group in enumerate(groups) if _KEY in group)
     order = np.argsort(np.concatenate([at for at, _ in pieces[keyed]]))
     keys = pa.concat_tables([rows.select([_KEY]) for _, rows in pieces[keyed]]).column(_KEY).take(pa.array(order))
@@ -239,7 +342,7 @@ def _from_base(
 
 
 def _in_order(
-    group: Sequence[str], found: Sequence[tuple[Numbers, pa.Table]], size: int, schema: pa.Schema
+    group: Sequence[str], found: Sequence[tuple[Numbers, pa.Table]], size: int, schema: pa.Schema, gaps: Gaps
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
     at = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
     there = np.zeros(size, np.bool_)
@@ -249,5 +352,5 @@ def _in_order(
     for name in group:
         kind = schema.field(name).type
         chunks = [chunk for _, rows in found for chunk in rows.column(name).cast(kind).chunks]
-        column = pa.chunked_array([*chunks, pa.nulls(len(lacking), kind)], kind)
+        column = pa.chunked_array([*chunks, gaps.left(kind, len(lacking))], kind)
         yield name, column.take(order)

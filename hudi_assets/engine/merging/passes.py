@@ -22,9 +22,10 @@ import polars as pl
 import pyarrow as pa
 
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, chunked, head_columns, head_of, rows_of
 from hudi_assets.engine.merging.ordering import Ordering, ordering_values
-from hudi_assets.engine.merging.partial import Filling, Groups, filled_rows, find_filling, groups_of, together
+from hudi_assets.engine.merging.partial import Filling, KeptRows, filled_rows, find_filling, kept_together, together
 from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Places, find_winners, without_ended
 from hudi_assets.engine.model import MergeMode
 
@@ -82,7 +83,7 @@ class SliceMerge:
     """One merge. When it is made everything is decided for: damage that shows then, shows before a row is given out.
 
     `ordering` is empty where the table has no ordering field. `memory` in bytes. Rows may come `without` one of their
-    columns, that decides nothing. `parts`: of how many the keys are.
+    columns, that decides nothing. `gaps`: what is one, where rows have some. `parts`: of how many the keys are.
     """
 
     source: SliceRecords
@@ -91,6 +92,7 @@ class SliceMerge:
     memory: int = DEFAULT_MEMORY
     leaving: Leaving | None = None
     without: str | None = None
+    gaps: Gaps | None = None
     parts: int = field(default=1, init=False)
     log_records: int = field(default=0, init=False)
     _only: dict[int, frozenset[str]] = field(default_factory=dict, init=False)  # of blocks with partial updates
@@ -117,7 +119,7 @@ class SliceMerge:
         sizes: list[int] = []
         held = 0
         for number in range(len(self.source.block_sizes)):
-            head = head_of(self._for_head(number), number, self.ordering)
+            head = head_of(self._for_head(number), number, self.ordering, self.gaps)
             if head.only is not None:
                 self._only[number] = head.only
             sizes.append(len(head))
@@ -131,7 +133,7 @@ class SliceMerge:
 
     def _heads(self, part: int) -> Iterator[Head]:
         for number in range(len(self.source.block_sizes)):
-            head = head_of(self._for_head(number), number, self.ordering)
+            head = head_of(self._for_head(number), number, self.ordering, self.gaps)
             yield head.filter(_of_part(head, part, self.parts))
 
     def _for_head(self, number: int) -> LogRecords:
@@ -139,8 +141,8 @@ class SliceMerge:
         if number in self._kept:
             return self._kept[number]
         room = self.memory // 2 - self._kept_bytes
-        if self.source.block_sizes[number] > room or self.source.reads_chosen(number):
-            return self.source.block(number, head_columns(self.ordering))
+        if self.source.block_sizes[number] > room or (self.gaps is None and self.source.reads_chosen(number)):
+            return self.source.block(number, head_columns(self.ordering) if self.gaps is None else self._names)
         records = self.source.block(number, self._names)
         size = records.table.nbytes if isinstance(records, Rows) else records.keys.nbytes + records.ordering.nbytes
         if size <= room:
@@ -153,7 +155,7 @@ class SliceMerge:
     def _decide(self, heads: list[Head]) -> None:
         above: list[Head] = []
         if self.leaving is not None:
-            if self._only:
+            if self._only or self.gaps is not None:
                 raise UnsupportedTable("What a merge of partial updates leaves in log files is not known.")
             heads, above = self._parted(without_ended(heads), self.leaving)
         if not any(len(head) for head in heads):
@@ -161,22 +163,26 @@ class SliceMerge:
         decided = self._decided
         winners = find_winners(heads, self.mode, alive=self.leaving is not None).beside(above)
         compared = self.ordering if self.mode.compares_base_rows else ()
-        first = winners.first_matches(self._only) if self._only else None
-        replaced, beaten = [], [np.empty(0, np.int64)]
-        for rows in self._base([KEY, *compared]):
+        fills = self._only if self.gaps is None else None
+        first = winners.first_matches(fills) if fills or self.gaps is not None else None
+        replaced, beaten, kept = [], [np.empty(0, np.int64)], []
+        # Where a base row may win, its gaps are asked for too.
+        for rows in self._base([KEY, *compared] if self.gaps is None or not compared else self._names):
             values = chunked(ordering_values(rows, compared)) if compared else None
             matched = winners.match(rows.column(KEY), values, first)
+            if self.gaps is not None:
+                kept.append(KeptRows.of(rows, matched, winners, self.gaps))
             replaced.append(matched.replaced)
             beaten.append(matched.beaten)
         if replaced:
             now = np.concatenate(replaced)
             decided.replaced = now if decided.replaced is None else decided.replaced | now
         shown, tombstones = winners.outcome(np.concatenate(beaten))
-        if self._only:
-            partial = shown[np.isin(winners.places[shown] // BLOCK, list(self._only))]
-            keys, places = winners.keys.take(pa.array(partial)), winners.places[partial]
-            self._fillings.append(find_filling(heads, keys, places, self.mode, self._groups))
-            shown = np.setdiff1d(shown, partial)
+        if self._only or self.gaps is not None:
+            base = None if self.gaps is None else kept_together(kept)
+            filling, partial = find_filling(heads, winners, shown, base, self.mode, self._names)
+            self._fillings.append(filling)
+            shown = shown[~partial]
         decided.rows[self._flat(winners.places[shown])] = True
         if self.leaving is not None and len(tombstones):
             met = self.leaving.met(winners.ordering.take(pa.array(tombstones)).combine_chunks())
@@ -226,7 +232,7 @@ class SliceMerge:
         step = self._rows_at_once()
         for start in range(0, len(filling.places), step):
             part = filling.slice(start, step)
-            yield filled_rows(part, self._groups, schema, self._rows_of, lambda: self._base(self._names))
+            yield filled_rows(part, schema, self._rows_of, lambda: self._base(self._names), self.gaps or Gaps())
 
     def _rows_at_once(self) -> int:
         first = next(iter(self._base(self._names)), None)
@@ -238,10 +244,6 @@ class SliceMerge:
     def _rows_of(self, number: int) -> pa.Table:
         kept = self._kept.get(number)
         return rows_of(self.source.block(number, self._names) if kept is None else kept)
-
-    @property
-    def _groups(self) -> Groups:
-        return groups_of(self._names, self._only.values())
 
     def left(self) -> Iterator[LogRecords]:
         """What is left beside the rows: deletes, then records above, each in log order."""

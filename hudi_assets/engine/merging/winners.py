@@ -7,7 +7,7 @@ place that has it. The rules are those of `merge`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -32,7 +32,7 @@ class Head:
     """What decides about one block's records, in their order.
 
     `deleted`: they are deletes, of whichever kind; `barrier`: deletes in commit order; `from_rows`: of a data block.
-    `only`: the columns that partial updates have; None for whole rows, and deletes.
+    `only`: the columns that partial updates have; None for whole rows, and deletes. `gaps`: where columns have some.
     """
 
     keys: pa.Array
@@ -42,6 +42,7 @@ class Head:
     places: Places
     from_rows: bool
     only: frozenset[str] | None = None
+    gaps: Mapping[str, Flags] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -49,7 +50,8 @@ class Head:
     @property
     def nbytes(self) -> int:
         arrays: int = self.keys.nbytes + self.ordering.nbytes
-        return arrays + self.deleted.nbytes + self.barrier.nbytes + self.places.nbytes
+        gaps = sum(flags.nbytes for flags in self.gaps.values())
+        return arrays + self.deleted.nbytes + self.barrier.nbytes + self.places.nbytes + gaps
 
     def filter(self, mask: Flags) -> Head:
         """The records where `mask` is true."""
@@ -64,6 +66,7 @@ class Head:
             self.places[mask],
             self.from_rows,
             self.only,
+            {name: flags[mask] for name, flags in self.gaps.items()},
         )
 
 
@@ -97,10 +100,11 @@ class FirstMatches:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Per base row: a log record replaces it. And the numbers of the keys that a base row keeps."""
+    """Per base row: a log record replaces it. And the numbers of the keys that a base row keeps, with its place."""
 
     replaced: Flags
     beaten: npt.NDArray[np.int64]
+    keeping: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +134,13 @@ class Winners:
         at = pc.if_else(pa.array(compared), least.column("at_min").take(found), self.ordering)
         return replace(self, ordering=at, barred=self.barred & ~compared)
 
-    def first_matches(self, blocks: Iterable[int]) -> FirstMatches:
-        """For `match`, where these blocks hold partial updates. A delete among them ends all rows of its key."""
+    def first_matches(self, blocks: Iterable[int] | None) -> FirstMatches:
+        """For `match`, where these blocks hold partial updates. A delete among them ends all rows of its key.
+
+        Without blocks each record changes the first row alone, deletes too.
+        """
+        if blocks is None:
+            return FirstMatches(np.ones(len(self.places), np.bool_))
         return FirstMatches(np.isin(self.places // BLOCK, list(blocks)) & ~self.deleted)
 
     def match(
@@ -139,7 +148,7 @@ class Winners:
     ) -> Matched:
         """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
         if not len(keys):
-            return Matched(np.empty(0, np.bool_), np.empty(0, np.int64))
+            return Matched(np.empty(0, np.bool_), np.empty(0, np.int64), np.empty(0, np.int64))
         numbers = pc.index_in(keys, value_set=self.keys)
         found = flags_of(pc.is_valid(numbers))
         hits = numbers.drop_null().to_numpy().astype(np.int64)
@@ -158,7 +167,7 @@ class Winners:
             wins[open_] = log_wins
         replaced = np.zeros(len(keys), np.bool_)
         replaced[found] = wins
-        return Matched(replaced, hits[~wins])
+        return Matched(replaced, hits[~wins], np.flatnonzero(found)[~wins])
 
     def outcome(self, beaten: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Which winners are rows of the result, and which are deletes with an ordering value: by their key's number.

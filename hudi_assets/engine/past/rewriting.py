@@ -11,7 +11,7 @@ from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.event_time.commit_bound import bounded_summaries
 from hudi_assets.engine.event_time.lateness import data_latency_ms, no_latency_reason
 from hudi_assets.engine.event_time.table_times import TableTimes
-from hudi_assets.engine.model import Action, Proposal, WaitUntil
+from hudi_assets.engine.model import Action, MergeMode, Proposal, WaitUntil
 from hudi_assets.engine.model.log_summary import Summaries
 from hudi_assets.engine.model.units import EventTimeUnit, Latency
 from hudi_assets.engine.past.compactions import completed_ms, past_compactions
@@ -171,7 +171,8 @@ def feed_of_past(state: TableState, latency: Latency | None = None) -> Feed:
 def cut_of(state: TableState) -> Cut:
     """As the planner selects where nothing deletes."""
     config = state.config
-    if config.compaction.whole_slices:
+    fills = config.merging.gaps is not None and config.merging.mode is not MergeMode.COMMIT_TIME_ORDERING
+    if config.compaction.whole_slices or fills:
         return Cut.SLICE
     if state.layout.back_dates_plans:
         return Cut.COMMITS

@@ -68,10 +68,10 @@ def _may_hold(reader: SliceReader, task: SliceTask, commits: CommitRange) -> boo
 def _from_logs(reader: SliceReader, task: SliceTask, commits: CommitRange) -> pa.Table | None:
     """The merged rows of the log files, without those of the base file, whose commit times all lie before the range.
 
-    None where they may not fit into the memory, and where partial updates are filled from base rows.
+    None where they may not fit into the memory, and where partial updates and gaps are filled from base rows.
     """
     blocks = find_blocks(reader.storage, task.log_files, reader.committed).blocks
-    if any(is_partial(stored.block) for stored in blocks):
+    if reader.gaps is not None or any(is_partial(stored.block) for stored in blocks):
         return None
     # From the first block on that may hold rows of the range: a row is no newer than its block.
     first = next((n for n, stored in enumerate(blocks) if stored.block.instant_time > commits.begin), len(blocks))

@@ -27,6 +27,7 @@ from hudi_assets.engine.table.files.past import history_of, whole_from
 from hudi_assets.engine.table.index import leaves_no_row_behind
 from hudi_assets.engine.table.slices.as_of import Since, at_its_own_time
 from hudi_assets.engine.table.slices.file_view import FileView
+from hudi_assets.engine.table.slices.gaps import gaps_of
 from hudi_assets.engine.table.slices.history import History, settled_at, view_as_of
 from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.table.slices.rows import in_batches, read_slice
@@ -77,7 +78,8 @@ def slice_reader(state: TableState, columns: Columns = None) -> SliceReader:
     config = state.config
     # First: what is asked of a table that is not merged here may be wrong in other ways too.
     mode = config.merge_mode(state.storage.base)
-    return replace(_base_file_reader(state, columns), ordering=config.ordering_fields, mode=mode)
+    reader = _base_file_reader(state, columns)
+    return replace(reader, ordering=config.ordering_fields, mode=mode, gaps=gaps_of(state))
 
 
 def _base_file_reader(state: TableState, columns: Columns) -> SliceReader:

@@ -72,9 +72,12 @@ LISTED = (
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", "0.15.0", 6),
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", version=6),
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", version=8),
-    _payload("PartialUpdateAvroPayload", "partial updates", quick=True),
+    Configuration("PartialUpdateAvroPayload", options={PAYLOAD: _MODEL + "PartialUpdateAvroPayload"}, quick=True),
     _payload("OverwriteNonDefaultsWithLatestAvroPayload", "OverwriteNonDefaults", "0.15.0", 6),
-    _payload("OverwriteNonDefaultsWithLatestAvroPayload", "partial updates"),
+    Configuration(
+        "OverwriteNonDefaultsWithLatestAvroPayload",
+        options={PAYLOAD: _MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
+    ),
     _payload("FirstValueAvroPayload", "FirstValueAvroPayload", "0.15.0", 6),
     Configuration(
         "AWSDmsAvroPayload",
@@ -83,12 +86,15 @@ LISTED = (
         options={PAYLOAD: _MODEL + "AWSDmsAvroPayload"},
     ),
     _payload("AWSDmsAvroPayload", "AWSDmsAvroPayload", version=8, columns=_change, deletes=Deletes.ROW),
-    _payload(
-        "debezium.PostgresDebeziumAvroPayload",
-        "partial updates",
+    Configuration(
+        "PostgresDebeziumAvroPayload",
         columns=_postgres,
         deletes=Deletes.ROW,
-        options={ORDERING: "_event_lsn", "hoodie.payload.ordering.field": "_event_lsn"},
+        options={
+            PAYLOAD: _MODEL + "debezium.PostgresDebeziumAvroPayload",
+            ORDERING: "_event_lsn",
+            "hoodie.payload.ordering.field": "_event_lsn",
+        },
     ),
     Configuration(
         "MySqlDebeziumAvroPayload",

@@ -76,8 +76,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a range of commits shows partial updates with nulls",
         "hudi_assets/engine/queries/in_range.py",
-        "    if any(is_partial(stored.block) for stored in blocks):\n        return None\n",
-        "",
+        "    if reader.gaps is not None or any(is_partial(stored.block) for stored in blocks):\n",
+        "    if reader.gaps is not None:\n",
         ("tests/unit/test_any_table.py::test_partial_updates_are_merged",),
     ),
     Breakage(
@@ -97,7 +97,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "partial updates are planned where their merge is not known",
         "hudi_assets/engine/actions/compaction/who_executes.py",
-        "            if summaries[path].partial and (leaves or not mode.merges_partial_updates):\n",
+        "            if summaries[path].partial and whole_rows:\n",
         "            if False:\n",
         ("tests/unit/test_any_table.py::test_partial_updates_are_not_merged_as_hudi_0_x_merges",),
     ),
@@ -111,8 +111,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a partial update changes each base row of its key",
         _PASSES,
-        "        first = winners.first_matches(self._only) if self._only else None\n",
-        "        first = None\n",
+        "        first = winners.first_matches(fills) if fills or self.gaps is not None else None\n",
+        "        first = winners.first_matches(fills) if self.gaps is not None else None\n",
         ("tests/property/test_partial_updates.py::test_a_key_that_stands_twice_in_a_base_file",),
     ),
     Breakage(

@@ -69,7 +69,8 @@ class MergeRule:
     `keeps_tombstones`: the execution writes a residue log, so that no delete is forgotten by a partial merge.
     `finds_keys_in_base_files`: the index of the table's writers does (any but the bucket index).
     `base_highest`: the greatest event time in the slice's base file, infinity where it is unknown. `several_fields`:
-    another field decides where two records have the same event time.
+    another field decides where two records have the same event time. `fills_gaps`: of what older records of the key
+    have.
     """
 
     mode: MergeMode | None
@@ -78,6 +79,7 @@ class MergeRule:
     finds_keys_in_base_files: bool = False
     base_highest: Callable[[], float] = _unknown
     several_fields: bool = False
+    fills_gaps: bool = False
 
     def may_exceed(self, one: float, other: float) -> bool:
         """True where a record of the one event time may be greater than one of the other."""
@@ -122,6 +124,10 @@ def _must_take_whole_slice(known: Sequence[Summary], selected: Sequence[bool], r
     if any(s.rollbacks for s in known):
         return True
     if rule.mode not in _HAVE_RULES or any(s.not_merged or s.partial or s.nulls for s in known):
+        return True
+    if rule.fills_gaps and (rule.mode is not MergeMode.COMMIT_TIME_ORDERING or any(s.deletes != 0 for s in known)):
+        # As with partial updates. In commit order the newest value of a column stays, wherever the slice is parted. But
+        # a row after a delete is filled from the base row, and from no log record before the delete.
         return True
     taken = list(compress(known, selected))
     if rule.finds_keys_in_base_files and any(s.deletes != 0 for s in taken):

@@ -186,6 +186,7 @@ class CompactionPlanner:
             self.table.config.compaction.whole_slices,
             TableTimes(state).oldest,
             len(self.table.config.ordering_fields) > 1,
+            merging.gaps is not None,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:

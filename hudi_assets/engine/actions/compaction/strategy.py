@@ -43,13 +43,15 @@ def filter_log_files(
     finds_keys_in_base_files: bool = False,
     base_highest: Callable[[FileSlice], float] = _unknown,
     several_fields: bool = False,
+    fills_gaps: bool = False,
 ) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
     """(to compact, to remain) of a slice's log files, each in log order.
 
     `summaries`: by log path. `ordered_by_event_time`: the ordering field, or the first of several, is the event-time
     field, in a form that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
     `finds_keys_in_base_files`: the index of the table's writers does. `base_highest`: of a slice's base file the
-    greatest event time, infinity where it is unknown. `several_fields`: that order records.
+    greatest event time, infinity where it is unknown. `several_fields`: that order records. `fills_gaps`: of what older
+    records of the key have.
     """
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
@@ -57,7 +59,9 @@ def filter_log_files(
     if not any(selected):
         return (), logs
     highest = partial(base_highest, slice_)
-    rule = MergeRule(mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files, highest, several_fields)
+    rule = MergeRule(
+        mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files, highest, several_fields, fills_gaps
+    )
     selected = close(known, selected, rule)
     return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
 
@@ -130,6 +134,7 @@ class EventTimeBased:
     whole_slices: bool = False
     oldest: Mapping[str, int] = field(default_factory=dict)
     several_fields: bool = False
+    fills_gaps: bool = False
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
@@ -156,6 +161,7 @@ class EventTimeBased:
             finds_keys_in_base_files=self.finds_keys_in_base_files,
             base_highest=self.base_highest,
             several_fields=self.several_fields,
+            fills_gaps=self.fills_gaps,
         )
 
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
@@ -170,6 +176,7 @@ class EventTimeBased:
                 self.finds_keys_in_base_files,
                 partial(self.base_highest, slice_),
                 self.several_fields,
+                self.fills_gaps,
             ),
         )
         return tuple(log for log, take in zip(slice_.log_files, taken, strict=True) if take)

@@ -53,7 +53,7 @@ def execute_operation(spec: CompactionSpec, op: Operation) -> Executed:
     leaves = OperationLeaves(spec.residue, op) if spec.residue else None
     slice_ = StoredSlice.open(reader, op.base_file, op.log_files, dictionaries=leaves is None)
     without = FILE_NAME if leaves is None else None
-    merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves, without)
+    merge = SliceMerge(slice_, reader.ordering, reader.mode, spec.memory, leaves, without, reader.gaps)
     # The next execution of this plan deletes what this one left.
     token = token_of_once(int(spark.write_token().split("-")[0]))
     name = spec.layout.base_file_name(op.file_id, token, spec.instant)

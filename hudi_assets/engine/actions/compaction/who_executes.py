@@ -15,6 +15,7 @@ from hudi_assets.engine.model import NoPlan, Plan
 from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI, LOOK_ALONE
+from hudi_assets.engine.table.slices.gaps import gaps_of
 from hudi_assets.engine.table.state import TableState
 
 
@@ -26,6 +27,7 @@ def refuse_execution(state: TableState, plan: Plan) -> None:
         check_hudi_executes(config, state.layout, plan, where)
         return
     config.refuse_merge(where)
+    gaps_of(state)  # refuses what it does not know
     if config.compaction.by_event_time:
         _refuse_log_files(state, plan)
     made_untrue(state, plan)
@@ -57,6 +59,7 @@ def _refuse_log_files(state: TableState, plan: Plan) -> None:
     """Nothing in hoodie.properties tells of log compactions and partial updates: their log files do."""
     summaries = TableTimes(state).ranges
     mode, leaves = state.config.merge_mode(state.storage.base), keeps_tombstones(state.config, state.layout)
+    whole_rows = leaves or not mode.merges_partial_updates or state.config.merging.gaps is not None
     # On version 6 Hudi is given plans of tables alone whose properties tell that they are not merged here.
     hint = LET_HUDI if state.layout.hudi_executes_plans else LOOK_ALONE
     for op in plan.operations:
@@ -64,7 +67,7 @@ def _refuse_log_files(state: TableState, plan: Plan) -> None:
             if path not in summaries:
                 continue
             problem = summaries[path].not_merged
-            if summaries[path].partial and (leaves or not mode.merges_partial_updates):
+            if summaries[path].partial and whole_rows:
                 problem = problem or "The log file holds partial updates, which are not merged here in such a table."
             if problem is not None:
                 raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=hint)

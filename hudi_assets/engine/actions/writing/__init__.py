@@ -5,7 +5,7 @@
   group. Both run on Spark's workers, and are pure.
 - `exchange.Packed`, `exchange.Parcel`, `parcels`: rows on their way to the tasks that write them, as Arrow bytes.
 - `log_files.WriteSpec`: rows, or deletes, become log files. `bulk_insert`: rows become base files.
-- `ordering_fields`: what is not written where several fields order rows.
+- `ordering_fields`: what is not written where several fields order rows; `gaps`: where rows have gaps.
 - `lookup.Lookup`: tables whose index looks keys up (SIMPLE, BLOOM).
 
 `HudiTable` calls `Writer` (`hudi_table.writes`). A compaction encodes its residue logs by `log_files` too.

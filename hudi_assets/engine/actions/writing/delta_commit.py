@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_assets.engine.actions.writing import exchange
 from hudi_assets.engine.actions.writing.bulk_insert import write_base_rows
+from hudi_assets.engine.actions.writing.gaps import refuse_rows_with_gaps
 from hudi_assets.engine.actions.writing.log_files import (
     Target,
     WriteSpec,
@@ -84,6 +85,7 @@ class Writer:
         self._refuse_other_tables()
         self._refuse_marked_rows()
         refuse_rows(self.table.config, self.table.path)
+        refuse_rows_with_gaps(self.table.config, self.table.path)
         df = spark.select(df, [name for name in spark.schema_of(df).names if name not in META_COLUMNS])
         check_fields(spark.schema_of(df), self.table.config)
         state = self._evolved(self.table.read(), spark.schema_of(df))

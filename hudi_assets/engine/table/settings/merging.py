@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput, UnsupportedTable
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed
 from hudi_assets.engine.table.layout.interface import Layout
@@ -23,6 +24,7 @@ from hudi_assets.engine.table.settings.not_merged import (
     delete_marker,
     files_of_another_kind,
     rules_of_another_kind,
+    stated_gaps,
 )
 
 PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
@@ -74,7 +76,8 @@ class MergeSettings:
 
     `not_merged` says why this project does not merge the table's log records, and is None where it does. `mode` is how
     its records are ordered, None where that is not known. `null_may_keep`: a null in a row may leave the value that the
-    key's row has, by the table's rules or by a class that is not known here.
+    key's row has, by the table's rules or by a class that is not known here. `gaps`: what is one in the table's rows,
+    None where they have none.
     """
 
     payload_class: str
@@ -85,6 +88,7 @@ class MergeSettings:
     not_merged: NotMerged | None = None
     null_may_keep: bool = False
     delete_marker: DeleteMarker | None = None
+    gaps: Gaps | None = None
 
 
 def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: str) -> MergeSettings:
@@ -107,7 +111,13 @@ def parse_merge_settings(properties: Mapping[str, str], layout: Layout, where: s
         not_merged=problem and replace(problem, whole=not layout.hudi_executes_plans),
         null_may_keep=_null_may_keep(properties, payload),
         delete_marker=_delete_marker(properties, layout),
+        gaps=_gaps(properties, layout),
     )
+
+
+def _gaps(properties: Mapping[str, str], layout: Layout) -> Gaps | None:
+    # On version 8 a payload class decides, and the mode beside it is not looked at by each of Hudi's readers.
+    return None if layout.states_payload_class else stated_gaps(properties)
 
 
 def _delete_marker(properties: Mapping[str, str], layout: Layout) -> DeleteMarker | None:
@@ -129,7 +139,8 @@ def _mode_and_ordering(
     properties: Mapping[str, str], payload: str, layout: Layout, where: str
 ) -> tuple[MergeMode | None, tuple[str, ...], NotMerged | None]:
     """Mode and ordering fields, and what our merge does not do of the table's rules."""
-    other = rules_of_another_kind(properties, _delete_marker(properties, layout))
+    gaps = _gaps(properties, layout)
+    other = rules_of_another_kind(properties, _delete_marker(properties, layout), gaps)
     try:
         _refuse_other_mergers(properties)
         mode = _mode(properties, payload, layout, where)
@@ -143,6 +154,9 @@ def _mode_and_ordering(
     if len(ordering) > 1 and not layout.states_merge_mode:
         # Hudi 0.x, which reads version 6 too, sees none of them.
         return mode, ordering, NotMerged(f"The table has several ordering fields ({', '.join(ordering)}).")
+    if len(ordering) > 1 and gaps is not None:
+        what = f"The table has several ordering fields ({', '.join(ordering)}) and a partial update mode."
+        return mode, ordering, NotMerged(what)
     return mode, ordering, None
 
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from hudi_assets.engine.merging.gaps import Gaps
+
 _BY_HUDI: Final = "state hudi_assets.executor=hudi and give its Spark bundle (--hudi-bundle, HUDI_BUNDLE)."
 LET_HUDI: Final = f"It can be looked at and planned here, and compacted by Apache Hudi: {_BY_HUDI}"
 # On version 6 Hudi's execution carries no log file over.
@@ -47,6 +49,7 @@ PARTIAL_UPDATE_MODE: Final = "hoodie.table.partial.update.mode"
 _MERGER: Final = "hoodie.record.merge.property."
 # What Hudi 1.x makes of those two in a new table of version 8 or 9, and of AWSDmsAvroPayload.
 _MARKED: Final = tuple(f"{_MERGER}{key}" for key in _DELETES)
+_UNAVAILABLE: Final = f"{_MERGER}hoodie.write.partial.update.unavailable.value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +101,28 @@ def delete_marker(properties: Mapping[str, str]) -> DeleteMarker | None:
     return DeleteMarker(column, value) if column and value else None
 
 
-def rules_of_another_kind(properties: Mapping[str, str], marker: DeleteMarker | None) -> NotMerged | None:
+def stated_gaps(properties: Mapping[str, str]) -> Gaps | None:
+    """What the table's partial update mode takes for a gap; None where it states none that is merged here."""
+    mode, marker = properties.get(PARTIAL_UPDATE_MODE), properties.get(_UNAVAILABLE)
+    if mode == "IGNORE_DEFAULTS":
+        return Gaps()
+    return Gaps(marker) if mode == "FILL_UNAVAILABLE" and marker else None
+
+
+def rules_of_another_kind(
+    properties: Mapping[str, str], marker: DeleteMarker | None, gaps: Gaps | None
+) -> NotMerged | None:
     """Why records are merged by more than the merge mode says; None where they are not.
 
-    `marker`: the `delete_marker` that is told by writers alone, None where it is not known how readers take it.
+    `marker`: the `delete_marker` that is told by writers alone, None where it is not known how readers take it. `gaps`:
+    those of `stated_gaps`, None where it is not known.
     """
-    if properties.get(PARTIAL_UPDATE_MODE):
+    if properties.get(PARTIAL_UPDATE_MODE) and gaps is None:
         return NotMerged(f"Log records are partial updates ({PARTIAL_UPDATE_MODE}={properties[PARTIAL_UPDATE_MODE]}).")
     for key, words in _DELETES.items():
         if properties.get(key):
             return NotMerged(f"{words} ({key}).")
-    known = _MARKED if marker else ()
+    known = (*(_MARKED if marker else ()), *([_UNAVAILABLE] if gaps else ()))
     merger = [key for key in properties if key.startswith(_MERGER) and key not in known]
     if merger:
         return NotMerged(f"The record merger has properties of its own ({', '.join(sorted(merger))}).")

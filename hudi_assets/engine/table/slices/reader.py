@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from hudi_assets.engine.errors import CorruptTable, InvalidInput, UnsupportedTable
 from hudi_assets.engine.format.avro import project as avro_project
 from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damage, read_columns
+from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.merging.merge import head_columns, merge
 from hudi_assets.engine.merging.ordering import Ordering
 from hudi_assets.engine.merging.passes import DEFAULT_MEMORY
@@ -41,6 +42,7 @@ class SliceReader:
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING
     columns: tuple[str, ...] | None = None
     memory: int = DEFAULT_MEMORY  # bytes, for one slice of a query
+    gaps: Gaps | None = None  # what is one, where rows have some
 
     @property
     def shown(self) -> pa.Schema:
@@ -60,7 +62,7 @@ class SliceReader:
         if base_file and not log_files:
             return self.read_base(base_file, self.shown), LogScan([])
         base, scan = self.scan(base_file, log_files)
-        rows = merge(base, scan.records, self.ordering, self.merged, self.mode)
+        rows = merge(base, scan.records, self.ordering, self.merged, self.mode, self.gaps)
         return rows.select(self.shown.names), scan
 
     def scan(self, base_file: str | None, log_files: tuple[str, ...]) -> tuple[pa.Table | None, LogScan]:

@@ -20,7 +20,7 @@ def read_slice(reader: SliceReader, task: SliceTask) -> Iterator[pa.Table]:
     if task.log_files:
         whole = replace(reader, schema=reader.merged, columns=None)
         source = StoredSlice.open(whole, task.base_file, task.log_files)
-        for table in SliceMerge(source, reader.ordering, reader.mode, reader.memory).rows():
+        for table in SliceMerge(source, reader.ordering, reader.mode, reader.memory, gaps=reader.gaps).rows():
             yield table.select(names)
     elif task.base_file:
         for table in BaseRows(reader.storage, task.base_file, reader.shown).tables(names, reader.memory // 4):

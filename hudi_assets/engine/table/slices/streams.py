@@ -101,7 +101,8 @@ def _rows_within(file: pq.ParquetFile, columns: Sequence[str], most_bytes: int) 
 class StoredSlice:
     """A file slice in its files, for `merging.passes.SliceMerge`.
 
-    With `dictionaries` text columns come as such where a file has them so; those that a merge looks at do not.
+    With `dictionaries` text columns come as such where a file has them so; those that a merge looks at do not. Where
+    rows have gaps, it looks at all.
     """
 
     reader: SliceReader
@@ -114,6 +115,7 @@ class StoredSlice:
         cls, reader: SliceReader, base_file: str | None, log_files: tuple[str, ...], dictionaries: bool = False
     ) -> StoredSlice:
         """Looks through the log files' block headers."""
+        dictionaries = dictionaries and reader.gaps is None
         texts = {field.name for field in reader.schema if field.type == pa.string()} if dictionaries else set()
         found = find_blocks(reader.storage, log_files, reader.committed)
         return cls(reader, base_file, found, frozenset(texts.difference(head_columns(reader.ordering))))
