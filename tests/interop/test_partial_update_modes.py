@@ -6,6 +6,7 @@ Rows have gaps, which are filled from other records of the key: nulls (IGNORE_DE
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,7 @@ class WithGaps(Numbered):
 
     def __post_init__(self) -> None:
         Life.__post_init__(self)
-        self.version = 9
+        self.random, self.version = random.Random(f"{self.seed} {self.kind.payload}"), 9
         blocks = self.random.choice(["avro", "parquet"])
         self.options = writer(self.kind, blocks) | {"hoodie.bucket.index.num.buckets": "2"}
         # A log block may have several records of a key then.

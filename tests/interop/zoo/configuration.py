@@ -110,7 +110,8 @@ class Configuration:
 
     Expected: `looked` is why even looks are refused, `merged` why compaction and queries of log files by us are,
     `compacted` why our compaction alone is, `by_hudi` why our plan is not executed by Hudi. None: it works. `failing`:
-    words of Hudi's queries that may fail, by their kinds (`incremental`). `note` is for the page.
+    words of Hudi's queries that may fail, by their kinds (`incremental`). `fills`: records before a range of commits
+    do, and of the range Hudi shows nulls. `note` is for the page.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Configuration:
     compacted: Refused | None = None
     by_hudi: Refused | None = None
     failing: Mapping[str, str] = field(default_factory=dict)
+    fills: bool = False
     note: str = ""
     quick: bool = False  # in the slice of each change
 

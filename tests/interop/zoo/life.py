@@ -190,7 +190,8 @@ class Life:
         for name in [name for name, question in asked.items() if question["query"] in self.configuration.failing]:
             self.may_fail(step, name, asked)
         answered = self.hudi.answers(self.path, list(asked.values()), self.query_options())
-        theirs = held({name: self.rows(rows) for name, rows in zip(asked, answered, strict=True)})
+        told = {name: self.rows(rows) for name, rows in zip(asked, answered, strict=True)}
+        theirs = held(told)
         table = self.open()
         merged = self.configuration.merged
         ours = {}
@@ -199,7 +200,10 @@ class Life:
                 self.refuses(f"query {question['query']}", merged, partial(self.ours, table, question))
             else:
                 ours[name] = self.rows(self.ours(table, question))
-        same({name: theirs[name] for name in ours}, held(ours), f"{step}, ours", changed=())
+        mine = held(ours)
+        if self.configuration.fills:
+            mine |= {name: but_for_filled(mine[name], told[name]) for name in (RANGE, OPEN_RANGE) if name in mine}
+        same({name: theirs[name] for name in ours}, mine, f"{step}, ours", changed=())
         return theirs
 
     def may_fail(self, step: str, name: str, asked: dict[str, Question]) -> None:
@@ -269,6 +273,11 @@ def held(answers: Answers) -> Answers:
         else {key: row for key, row in rows.items() if end.get(key) == row}
         for name, rows in answers.items()
     }
+
+
+def but_for_filled(ours: Rows, theirs: Rows) -> Rows:
+    """Our rows without those that Hudi shows with nulls, and else alike."""
+    return {key: row for key, row in ours.items() if row == theirs.get(key) or not row.items() >= theirs[key].items()}
 
 
 def same(left: Answers, right: Answers, step: str, changed: Sequence[str] = (READ_OPTIMIZED,)) -> None:

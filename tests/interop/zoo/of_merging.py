@@ -15,6 +15,7 @@ _MODEL = "org.apache.hudi.common.model."
 _NO_ORDERING: dict[str, str | None] = {ORDERING: None, "hoodie.payload.ordering.field": None}
 _KEYED = ", primaryKey='id', orderingFields='ts'"
 _PARTIAL_RANGE = {"incremental": "Cannot grow BufferHolder"}
+_NOT_FILLED = "Of a range of commits Hudi shows nulls where records before it have the values. Ours are filled."
 # Merge modes have payloads of their own in 1.x.
 _MODES = {PAYLOAD: None}
 
@@ -72,11 +73,19 @@ LISTED = (
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", "0.15.0", 6),
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", version=6),
     _payload("PartialUpdateAvroPayload", "PartialUpdateAvroPayload", version=8),
-    Configuration("PartialUpdateAvroPayload", options={PAYLOAD: _MODEL + "PartialUpdateAvroPayload"}, quick=True),
+    Configuration(
+        "PartialUpdateAvroPayload",
+        options={PAYLOAD: _MODEL + "PartialUpdateAvroPayload"},
+        fills=True,
+        note=_NOT_FILLED,
+        quick=True,
+    ),
     _payload("OverwriteNonDefaultsWithLatestAvroPayload", "OverwriteNonDefaults", "0.15.0", 6),
     Configuration(
         "OverwriteNonDefaultsWithLatestAvroPayload",
         options={PAYLOAD: _MODEL + "OverwriteNonDefaultsWithLatestAvroPayload"},
+        fills=True,
+        note=_NOT_FILLED,
     ),
     _payload("FirstValueAvroPayload", "FirstValueAvroPayload", "0.15.0", 6),
     Configuration(
