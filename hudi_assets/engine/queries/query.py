@@ -24,10 +24,10 @@ from hudi_assets.engine.spark.interface import FrameT, Session
 from hudi_assets.engine.spark.partitions import Places
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.past import history_of, whole_from
+from hudi_assets.engine.table.gaps import gaps_of
 from hudi_assets.engine.table.index import leaves_no_row_behind
 from hudi_assets.engine.table.slices.as_of import Since, at_its_own_time
 from hudi_assets.engine.table.slices.file_view import FileView
-from hudi_assets.engine.table.slices.gaps import gaps_of
 from hudi_assets.engine.table.slices.history import History, settled_at, view_as_of
 from hudi_assets.engine.table.slices.reader import SliceReader, SliceTask
 from hudi_assets.engine.table.slices.rows import in_batches, read_slice

@@ -6,6 +6,7 @@ What a caller asks of it is computed when it is asked for. It knows no event tim
 - `settings.config.TableConfig`: hoodie.properties, checked before anything else is believed.
 - `layout.interface.Layout`: everything that depends on the table's version. No other package asks for the version.
 - `schema_evolution`, `schema_on_read`, `record_keys`, `index`: columns, keys and how writers find a key's file group.
+- `gaps`: which values of its rows are filled from older records of the key.
 - `log_files`, `slices`: log files as records; files and timeline as file slices.
 - `metadata`: Hudi's metadata table, read and kept right.
 - `files`: what a reading tells of files: missing, orphaned, needed, stray, of the past.

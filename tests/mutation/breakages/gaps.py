@@ -179,7 +179,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "another default than null is no gap",
-        f"{_ENGINE}/table/slices/gaps.py",
+        f"{_ENGINE}/table/gaps.py",
         '        if field.get("default") is not None:\n',
         "        if False:\n",
         ("tests/unit/test_gaps.py::test_another_default_than_null_is_not_merged_here",),

@@ -12,10 +12,10 @@ from hudi_assets.engine.actions.compaction.residue import keeps_tombstones
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.engine.table.gaps import gaps_of
 from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI, LOOK_ALONE
-from hudi_assets.engine.table.slices.gaps import gaps_of
 from hudi_assets.engine.table.state import TableState
 
 

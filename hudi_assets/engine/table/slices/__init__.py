@@ -7,7 +7,6 @@
 - `reader.SliceReader`, `reader.SliceTask`: what is needed to read slices of one table on any machine.
   `streams.StoredSlice`: a slice as a merge reads it, part by part. `rows`: its rows, merged.
 - `history.History`, `as_of.Since`: which slices answer a query of the past, and whether they still can. Pure.
-- `gaps.gaps_of`: which values of a table's rows are filled from older records of the key.
 - `bounds.Bounds`: rows that need not be read, by Parquet's statistics.
 
 A `TableState` makes the view. Queries and compaction's tasks read by `reader`.
