@@ -140,8 +140,10 @@ class Life:
         questions: list[tuple[dict[str, Any], list[ReadTask]]] = [
             ({"query": "snapshot"}, table.snapshot_tasks()),
             ({"query": "read_optimized"}, table.read_optimized_tasks()),
-            *(({"query": "time_travel", "as_of": one}, table.time_travel_tasks(one)) for one in instants[-3:]),
         ]
+        for one in instants[-3:]:
+            with suppress(InvalidInput):  # cleaned
+                questions.append(({"query": "time_travel", "as_of": one}, table.time_travel_tasks(one)))
         for asked, tasks in questions:
             theirs = by_key(self.hudi.read(self.path, **asked))
             same(theirs, answer(table, tasks), f"{step}, {asked}: ours is not Hudi's")
