@@ -182,8 +182,9 @@ class Life(World):
         (`test_hudis_rollback_of_what_was_cleaned`). A delta commit takes log files alone, where keys have buckets."""
         state, newest = self.table.state(), self.newest
         deltas = {one.timestamp for one in state.timeline.completed(Action.DELTA_COMMIT)}
-        later = [one.timestamp for one in state.timeline.completed(Action.CLEAN)] if newest not in deltas else []
+        later: list[str] = []
         if newest not in deltas or self.shape.index != "BUCKET":
+            later += [one.timestamp for one in state.timeline.completed(Action.CLEAN)]
             later += [plan.instant for plan in state.pending_plans]
         if any(instant > newest for instant in later):
             raise InvalidInput("A plan or a clean came after the newest write.")
