@@ -47,6 +47,7 @@ def refused_everywhere(table: HudiTable, session: LocalSession, words: str, *, l
         with pytest.raises(UnsupportedTable, match=words) as refused:
             look()
         assert (refused.value.where or "").startswith(f"{table.path}: ")
+        assert (refused.value.where or "").count(table.path) == 1
         assert refused.value.next_step
     assert [f for f in sorted(Path(table.path).rglob("*")) if ".aux" not in f.parts] == [
         f for f in before if ".aux" not in f.parts

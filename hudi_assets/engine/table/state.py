@@ -281,11 +281,12 @@ class TableState:
     @cached_property
     def reading(self) -> Reading:
         """The files and the slices that they make, by partition."""
-        with in_table(self.storage.base):
-            if self.keeper is not None:
+        if self.keeper is not None:
+            with in_table(self.storage.base):
                 return self.keeper.read(self._asked)
-            with no_collecting(sum(map(len, self._files.values()))):
-                return Reading.of(self._asked, None, self.tree, parsed=self._files)
+        parsed = self._files  # its errors name the table already
+        with in_table(self.storage.base), no_collecting(sum(map(len, parsed.values()))):
+            return Reading.of(self._asked, None, self.tree, parsed=parsed)
 
     @property
     def _asked(self) -> Asked:

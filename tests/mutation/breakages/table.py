@@ -101,14 +101,14 @@ BREAKAGES: tuple[Breakage, ...] = (
         f"{_ENGINE}/table/files/missing.py",
         "        if _is_read_now(state, file, newest):\n            yield Missing(link.path",
         "        if False:\n            yield Missing(link.path",
-        ("tests/unit/test_links.py::test_a_link_that_leads_nowhere_is_refused_by_name",),
+        ("tests/unit/test_links.py::test_a_link_of_a_slice_that_nobody_reads_now",),
     ),
     Breakage(
         "a link to nothing is damage in whatever slice",
         f"{_ENGINE}/table/files/missing.py",
         '    return key not in state.replaced and slice_instant >= newest.get(key, "")',
         "    return key not in state.replaced",
-        ("tests/unit/test_links.py::test_a_link_that_leads_nowhere_is_refused_by_name",),
+        ("tests/unit/test_links.py::test_a_link_of_a_slice_that_nobody_reads_now",),
     ),
     Breakage(
         "an older slice without its link's target is whole",
