@@ -223,12 +223,13 @@ def test_a_link_whose_target_goes_is_seen_at_once(session: LocalSession, tmp_pat
     life.upsert()
     life.upsert()
     life.compact(1)
-    looked_at(life)
     link = next(one for one in life.path.rglob(".*.log.*") if one.is_symlink())
-    target = link.resolve()
-    elsewhere = life.path.with_name("elsewhere")
-    elsewhere.mkdir()
-    target.rename(elsewhere / "f")
+    elsewhere = link.resolve().rename(life.path / ".hoodie" / "elsewhere")
+    link.unlink()
+    link.symlink_to(elsewhere)
+    looked_at(life)
+    assert life.table.freshness().freshness is not None
+    elsewhere.unlink()  # the folder of the link stays as it was
     assert life.table.freshness().freshness is None
 
 
