@@ -589,7 +589,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "hudi_assets/engine/actions/compaction/strategy.py",
         "return (slice_.log_files, _NO_LOGS) if due else",
         "return (slice_.log_files, _NO_LOGS) if self.whole_slices else",
-        ("tests/unit/test_whole_slices.py::test_a_slice_with_something_due_is_taken_whole",),
+        ("tests/unit/test_whole_slices.py::test_a_log_file_that_holds_nothing_makes_no_slice_due",),
     ),
     Breakage(
         "a whole slice that a write in progress holds back keeps what is due back",
