@@ -85,7 +85,9 @@ SPARKS := tests/catalog tests/cli tests/spark tests/dagster
 IN_WORKERS := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Of few files with long tests: each test goes where there is nothing to do.
 EVENLY := --numprocesses $(WORKERS) --dist worksteal
-QUICK := $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
+# Those that take longest begin: whoever has one at the end is waited for.
+QUICK := $(addprefix tests/unit/,test_zookeeper.py test_kept_looks.py slo hidden_rows) \
+  $(addprefix tests/property/test_,selection.py clean_plan.py packing.py event_time_units.py timeline_names.py) tests/unit
 # Of tests that wait for daemons and leases much of the time: a process more than there are cores. The longest files first.
 WAITING := --numprocesses $$(($(WORKERS) + 1)) --dist loadfile --no-loadscope-reorder
 LONGEST := tests/stores/ tests/ui/ tests/catalog/ tests/dagster/

@@ -21,7 +21,7 @@ FEW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.c
 Rows = list[tuple[object, ...]]
 
 
-@pytest.fixture(params=[6, 8, 9])
+@pytest.fixture(params=[6, pytest.param(8, marks=pytest.mark.slow), 9])
 def life(request: pytest.FixtureRequest, tmp_path: Path, session: LocalSession) -> Life:
     return Life(tmp_path / "t", session, request.param, **FEW)
 

@@ -29,7 +29,7 @@ from tests.tables.life import Life
 from tests.tables.local_session import LocalSession
 
 
-@pytest.fixture(autouse=True, params=["objects", "columns"])
+@pytest.fixture(autouse=True, params=["objects", pytest.param("columns", marks=pytest.mark.slow)])
 def _keeping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with looks_keep(monkeypatch, columns=request.param == "columns"):
         yield

@@ -15,6 +15,7 @@ SIX_HOURS = terms_of("6h")
 STREAM = FlightStream(days=2, batch_hours=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_both_do_the_same(version: int, session: LocalSession, tmp_path: Path) -> None:
     """`python -m benchmarks.simulated_and_real` has thirty days, and what a table's past says of another SLO."""
