@@ -114,20 +114,17 @@ class Metastore:
 
     def has_users(self) -> bool:
         """Is a process alive that acquired the metastore? Forgets those that are gone."""
+        try:
+            names = os.listdir(self.users)
+        except FileNotFoundError:  # `stop` has removed the folder
+            return False
         alive = False
-        for name in self._user_names():
+        for name in filter(str.isdecimal, names):  # what is no process id is nobody's
             if is_alive(int(name)):
                 alive = True
             else:
                 (self.users / name).unlink(missing_ok=True)
         return alive
-
-    def _user_names(self) -> list[str]:
-        """None where `stop` has removed the folder. What is no process id is nobody's."""
-        try:
-            return [name for name in os.listdir(self.users) if name.isdecimal()]
-        except FileNotFoundError:
-            return []
 
     def stop(self) -> None:
         """Stop the server, whoever uses it."""
@@ -218,14 +215,19 @@ def serve(store: Metastore) -> int:
                 elif _is_left(store, server, unused=time.monotonic() - last_used):
                     return _ends("nobody uses it")
             except OSError as problem:  # a full disk, say: whoever uses it can go on
-                print(f"the metastore goes on after {problem!r}", flush=True)
+                _say(f"the metastore goes on after {problem!r}")
     finally:
         _terminate(server)
 
 
+def _say(words: str) -> None:
+    """For the log, where the disk has room for it."""
+    with suppress(OSError):
+        print(words, flush=True)
+
+
 def _ends(why: str, code: int = 0) -> int:
-    """For the log."""
-    print(f"the metastore ends: {why}", flush=True)
+    _say(f"the metastore ends: {why}")
     return code
 
 
@@ -236,7 +238,7 @@ def _launched_again(store: Metastore, port: int) -> subprocess.Popen[bytes] | No
     with store.lock():  # nobody starts one meanwhile
         if store.is_running():
             return None
-        print("the metastore's Java ended by itself, and is started again", flush=True)
+        _say("the metastore's Java ended by itself, and is started again")
         server, deadline = _launch(store, port), time.monotonic() + _PHASE_SECONDS
         while not _answers(port) and server.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -27,6 +27,7 @@ from tests.interop.tables import copy_of
 from tests.interop.test_merge import MODEL, SETTINGS, options
 from tests.interop.test_random_merges import Life, lived, seeds
 from tests.tables.local_session import Frame, LocalSession
+from tests.tables.steps import compact
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 
@@ -194,9 +195,7 @@ def test_nulls_that_decide_nothing(path: Path, session: LocalSession, hudi_1_2: 
     assert values(hudi_1_2.read(path)) == expected
     assert values(hudi_1_2.read(copy, "read_optimized")) == expected
     assert values(table.snapshot(session).toArrow()) == expected
-    plan = table.plan_compaction(threshold=100)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, 100)
     assert values(hudi_1_2.read(path)) == expected
 
 

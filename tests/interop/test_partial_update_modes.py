@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable, Plan
+from hudi_assets.engine import HudiTable
 from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.model import MergeMode
 from scripts.hudi_client import Hudi
@@ -26,6 +26,7 @@ from tests.interop.test_merge import MODEL, SETTINGS, options
 from tests.interop.test_ordering_fields import Numbered
 from tests.interop.test_random_merges import Life, Question, lived, seeds
 from tests.tables.local_session import LocalSession
+from tests.tables.steps import compact
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1800)]
 
@@ -222,9 +223,7 @@ def test_case_by_case(path: Path, session: LocalSession, hudi_1_2: Hudi) -> None
     assert shown(hudi_1_2.read(path)) == expected
     assert shown(hudi_1_2.read(copy, "read_optimized")) == expected
     assert shown(table.snapshot(session).toArrow()) == expected
-    plan = table.plan_compaction(threshold=100)
-    assert isinstance(plan, Plan)
-    table.execute_compaction(session, plan.instant)
+    compact(table, session, 100)
     assert shown(hudi_1_2.read(path, "read_optimized")) == expected
 
 

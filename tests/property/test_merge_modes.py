@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.residue import OperationLeaves, ResidueSpec
 from hudi_assets.engine.actions.compaction.strategy import filter_log_files
 from hudi_assets.engine.merging.merge import IS_DELETED, KEY, Deletes, LogRecords, Rows, merge
@@ -365,15 +366,8 @@ def parted(
     base_highest: float = math.inf,
 ) -> tuple[list[list[Record]], list[list[Record]]]:
     slice_, summaries = as_slice(logs, by_event_time, bounds)
-    chosen, remain = filter_log_files(
-        slice_,
-        threshold,
-        summaries,
-        ordered_by_event_time=by_event_time,
-        mode=mode,
-        keeps_tombstones=keeps_tombstones,
-        base_highest=lambda _: base_highest,
-    )
+    rule = MergeRule(mode, by_event_time, keeps_tombstones, base_highest=lambda: base_highest)
+    chosen, remain = filter_log_files(slice_, threshold, summaries, rule)
     return [logs[f.version - 1] for f in chosen], [logs[f.version - 1] for f in remain]
 
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.strategy import filter_log_files
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.log_file.delete_codec import DeleteRecord, OrderingType
@@ -352,14 +353,8 @@ def parted(
     logs: list[list[Record]], threshold: int, event_time: int | None, base_highest: float = math.inf
 ) -> tuple[list[list[Record]], list[list[Record]]]:
     slice_, summaries = as_slice(logs, event_time)
-    chosen, remain = filter_log_files(
-        slice_,
-        threshold,
-        summaries,
-        ordered_by_event_time=event_time == 0,
-        base_highest=lambda _: base_highest,
-        several_fields=True,
-    )
+    rule = MergeRule(MODE, event_time == 0, base_highest=lambda: base_highest, several_fields=True)
+    chosen, remain = filter_log_files(slice_, threshold, summaries, rule)
     return [logs[f.version - 1] for f in chosen], [logs[f.version - 1] for f in remain]
 
 

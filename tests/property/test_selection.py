@@ -13,9 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.strategy import filter_log_files
 from hudi_assets.engine.merging.merge import KEY, Deletes, LogRecords, Rows, merge
-from hudi_assets.engine.model import BoundRule, FileSlice, LogFile
+from hudi_assets.engine.model import BoundRule, FileSlice, LogFile, MergeMode
 from hudi_assets.engine.model.log_summary import Bound, LogSummary, Since, Undated
 
 SCHEMA = pa.schema([(KEY, pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
@@ -125,6 +126,10 @@ def as_slice(logs: list[list[Event]], bounds: list[int | None]) -> tuple[FileSli
 BOUNDS = st.lists(st.one_of(st.none(), st.integers(0, 6)), max_size=5)
 
 
+def rule(by_event_time: bool, base_highest: float = math.inf) -> MergeRule:
+    return MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time, base_highest=lambda: base_highest)
+
+
 @settings(max_examples=400, deadline=None)
 @given(logs_of_events())
 def test_vectorised_merge_agrees_with_the_loop(logs: list[list[Event]]) -> None:
@@ -150,9 +155,7 @@ def test_a_partial_compaction_changes_no_answer(
     before = rows_of_table(fast_merge(base, tail))
     slice_, summaries = as_slice(tail, bounds)
     highest = max(base["ts"].to_pylist(), default=-math.inf) if base is not None else -math.inf
-    chosen, remain = filter_log_files(
-        slice_, threshold, summaries, ordered_by_event_time=by_event_time, base_highest=lambda _: highest
-    )
+    chosen, remain = filter_log_files(slice_, threshold, summaries, rule(by_event_time, highest))
     assert sorted((*chosen, *remain), key=lambda f: f.version) == list(slice_.log_files)
     merged = fast_merge(base, [tail[f.version - 1] for f in chosen])
     after = rows_of_table(fast_merge(merged, [tail[f.version - 1] for f in remain]))
@@ -165,7 +168,7 @@ def test_nothing_at_or_below_the_threshold_remains(
     logs: list[list[Event]], threshold: int, by_event_time: bool, bounds: list[int | None]
 ) -> None:
     slice_, summaries = as_slice(logs, bounds)
-    _, remain = filter_log_files(slice_, threshold, summaries, ordered_by_event_time=by_event_time)
+    _, remain = filter_log_files(slice_, threshold, summaries, rule(by_event_time))
     for file in remain:
         for event in logs[file.version - 1]:
             # Without an event time, what bounds it: unknown, it is taken.
@@ -181,9 +184,7 @@ def test_a_delete_in_commit_order_takes_what_comes_before_it_and_no_more() -> No
     def chosen(
         threshold: int, known: dict[str, LogSummary], by_event_time: bool, highest: float
     ) -> tuple[LogFile, ...]:
-        return filter_log_files(
-            slice_, threshold, known, ordered_by_event_time=by_event_time, base_highest=lambda _: highest
-        )[0]
+        return filter_log_files(slice_, threshold, known, rule(by_event_time, highest))[0]
 
     for by_event_time in (True, False):
         assert chosen(1, summaries, by_event_time, 7) == ()

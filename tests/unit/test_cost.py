@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
@@ -24,6 +24,9 @@ WATERMARK = 40
 Group = tuple[str, int | None, Sequence[tuple[LogSummary, int]]]  # partition, base bytes, logs with bytes
 
 
+BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
+
+
 def table(groups: Sequence[Group], **options: int | None) -> tuple[FileView, EventTimeBased]:
     """A view and the strategy over it, from each group's log summaries."""
     slices, summaries = {}, {}
@@ -36,7 +39,7 @@ def table(groups: Sequence[Group], **options: int | None) -> tuple[FileView, Eve
             files.append(LogFile(path, partition, file_id, "1", v, "0-0-0", size, path))
         base_file = None if base is None else BaseFile(f"{partition}/{file_id}", partition, file_id, "1", "0-0-0", base)
         slices[partition, file_id] = (FileSlice(partition, file_id, "1", base_file, tuple(files)),)
-    return FileView(slices, {}), EventTimeBased(NO_THRESHOLD, summaries, True, **options)  # type: ignore[arg-type]
+    return FileView(slices, {}), EventTimeBased(NO_THRESHOLD, summaries, BY_EVENT_TIME, **options)  # type: ignore[arg-type]
 
 
 def curve(view: FileView, strategy: EventTimeBased, points: int = 1000, now: int = NOW) -> tuple[CostPoint, ...]:
@@ -104,23 +107,17 @@ GROUPS = st.lists(
     max_size=5,
 )
 
-MERGING = st.fixed_dictionaries(
-    {
-        "mode": st.sampled_from(list(MergeMode)),
-        "ordered_by_event_time": st.booleans(),
-        "keeps_tombstones": st.booleans(),
-    }
-)
+RULES = st.builds(MergeRule, st.sampled_from(list(MergeMode)), st.booleans(), st.booleans())
 
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
-@given(GROUPS, st.sampled_from([None, None, 0, 5, 20]), st.sampled_from([None, None, 1, 2]), MERGING)
+@given(GROUPS, st.sampled_from([None, None, 0, 5, 20]), st.sampled_from([None, None, 1, 2]), RULES)
 def test_every_point_is_what_planning_there_would_select(
-    groups: list[Group], io: int | None, partitions: int | None, merging: dict[str, Any]
+    groups: list[Group], io: int | None, partitions: int | None, rule: MergeRule
 ) -> None:
     view, strategy = table(groups, target_io=io, target_partitions=partitions)
-    strategy = replace(strategy, **merging)
+    strategy = replace(strategy, rule=rule)
     found = curve(view, strategy)
     minima = {s.min_event_time for s in strategy.summaries.values() if s.min_event_time is not None}
     assert [point.threshold for point in found] == sorted(low for low in minima if low <= NOW)

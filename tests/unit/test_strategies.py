@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.hudi_strategies import day_of, hudi_strategy
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased, LogSummary, plan
 from hudi_assets.engine.errors import InvalidInput
-from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, NoPlan, Plan
+from hudi_assets.engine.model import NO_THRESHOLD, BaseFile, FileSlice, LogFile, MergeMode, NoPlan, Plan
 from hudi_assets.engine.model.plans import StrategyName
 from hudi_assets.engine.table.layout.placement import NewInstant
 from hudi_assets.engine.table.settings.compaction import CompactionSettings, TriggerName, parse_compaction_settings
@@ -223,6 +224,9 @@ def test_bad_settings_are_refused_by_key_and_value(key: str, value: str) -> None
 # ------------------------------------------------------------------------------- bounds on event time
 
 
+BY_EVENT_TIME = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True)
+
+
 def event_time(view: FileView, lows: Mapping[str, Sequence[int | None]], **options: Any) -> EventTimeBased:
     """Summaries by file id: each log file's minimum event time; its maximum is the same."""
     summaries = {
@@ -230,7 +234,7 @@ def event_time(view: FileView, lows: Mapping[str, Sequence[int | None]], **optio
         for slices in view.groups.values()
         for log, low in zip(slices[-1].log_files, lows[slices[-1].file_id], strict=True)
     }
-    return EventTimeBased(options.pop("threshold", 100), summaries, True, **options)
+    return EventTimeBased(options.pop("threshold", 100), summaries, BY_EVENT_TIME, **options)
 
 
 THREE = view_of(slice_of("p", "a", [MB]), slice_of("q", "b", [MB]), slice_of("q", "c", [MB]))

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import HudiTable, InvalidInput, NoPlan, StartNow, WaitUntil
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, candidates
-from hudi_assets.engine.model import FileSlice, LogFile
+from hudi_assets.engine.model import FileSlice, LogFile, MergeMode
 from hudi_assets.engine.model.log_summary import LogSummary
 from hudi_assets.engine.past.rewriting import view_of
 from hudi_assets.engine.slo.terms import terms_of
@@ -57,7 +58,7 @@ def test_a_log_file_that_holds_nothing_makes_no_slice_due() -> None:
     files = tuple(LogFile(f"l{n}", "p", "f", "1", n, "", 1, f"l{n}") for n in range(2))
     known = {"l0": LogSummary(None, None, 0, records=0), "l1": LogSummary(50, 60, 0)}
     slice_ = FileSlice("p", "f", "1", None, files)
-    whole = EventTimeBased(10, known, ordered_by_event_time=False, whole_slices=True)
+    whole = EventTimeBased(10, known, MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=False), whole_slices=True)
     assert whole.filter_log_files(slice_) == (files[:1], files[1:])
 
 
@@ -136,7 +137,7 @@ def test_beside_a_write_in_progress_what_is_due_is_taken(up_to: int, taken: int)
     deletes = LogSummary(5, 50, 1)
     known = {"l0": LogSummary(1, 1, 0), "l1": deletes, "l2": LogSummary(7, 7, 0)}
     slice_ = FileSlice("p", "f", "1", None, logs)
-    strategy = EventTimeBased(1, known, ordered_by_event_time=True, whole_slices=True)
+    strategy = EventTimeBased(1, known, MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True), whole_slices=True)
     found, held = candidates(FileView({("p", "f"): (slice_,)}, {}), strategy, _UpTo(up_to), ["p"], 1)
     assert [len(one.chosen) for one in found] == ([taken] if taken else [])
     assert [log.name for one in held for log in one.chosen] == ([] if taken else ["l0"])

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import Conflict, CorruptTable, EnvironmentProblem, LockLost
 from hudi_assets.engine.model import NO_THRESHOLD, Action, CarryOver, Plan, State
 from hudi_assets.engine.storage import Storage, each
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.metadata.writer import MetadataTable, files_by_partition
 from hudi_assets.engine.timeline.attempts import forget_staged
@@ -261,7 +260,7 @@ class Publisher:
 
     def _announce_plan(self, plan: Plan) -> None:
         requested, content = self._requested(plan.instant), encode_plan(plan)
-        if not is_6_in_a_bucket(self.layout, self.storage):
+        if not self.layout.late_requests_harm(self.storage.capabilities):
             self.announce(requested, content)
             return
         # An empty plan first: whoever has the lock next deletes it, and the plan that would arrive then is refused.
@@ -286,7 +285,7 @@ class Publisher:
         self.storage.delete(self._requested(guard))
 
     def _undo_plan(self, plan: Plan, guard: str | None) -> None:
-        if guard is not None and is_6_in_a_bucket(self.layout, self.storage):
+        if guard is not None and self.layout.late_requests_harm(self.storage.capabilities):
             self.publish_guard(guard, plan.instant)  # whoever has the lock next finishes this first (`recover`)
         # The plan goes first: links without a plan are invisible, a plan without its links loses rows.
         self.storage.delete(self._requested(plan.instant))

@@ -10,7 +10,6 @@ from hudi_assets.engine.model import Action, State
 from hudi_assets.engine.model.units import DAY_MS
 from hudi_assets.engine.storage import SCRATCH, Storage
 from hudi_assets.engine.table.files.strays import Strays
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.attempts import staged_instants
 from hudi_assets.engine.timeline.commit_metadata import GUARDED
@@ -102,7 +101,7 @@ def undo_unpublished_plans(table: OpenTable, state: TableState) -> tuple[str, ..
 
 def _is_withdrawn(state: TableState, guard: str, guarded: str) -> bool:
     """In a bucket, version 6: did whoever made the guard want to delete this plan? Not where rows came to its slice."""
-    if guard == guarded or not is_6_in_a_bucket(state.layout, state.storage):
+    if guard == guarded or not state.layout.late_requests_harm(state.storage.capabilities):
         return False
     plan = next((one for one in state.executable_plans if one.instant == guarded), None)
     if plan is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutation.breakages.breakage import Breakage
 
-_CHOICE = "hudi_assets/engine/table/layout/choice.py"
+_LAYOUT = "hudi_assets/engine/table/layout/v6.py"
 _PUBLISH = "hudi_assets/engine/transaction/publish.py"
 _RECOVER = "hudi_assets/engine/transaction/recover.py"
 _ROLLBACK = "hudi_assets/engine/transaction/rollback.py"
@@ -15,7 +15,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a plan of version 6 comes by one request in a bucket",
         _PUBLISH,
-        "        if not is_6_in_a_bucket(self.layout, self.storage):\n            self.announce",
+        "        if not self.layout.late_requests_harm(self.storage.capabilities):\n            self.announce",
         "        if True:\n            self.announce",
         (f"{_TESTS}::test_a_plan_that_others_have_seen_stays",),
     ),
@@ -126,9 +126,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "version 6 in HDFS is taken for version 6 in a bucket",
-        _CHOICE,
-        "    return layout.appends_to_planned_slice and storage.capabilities.late_requests\n",
-        "    return layout.appends_to_planned_slice and storage.capabilities.put_if_match\n",
+        _LAYOUT,
+        "        return store.late_requests\n",
+        "        return store.put_if_match\n",
         (f"{_TESTS}::test_in_hdfs_log_files_are_carried_over",),
     ),
     Breakage(

@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudi_assets.engine import InvalidInput, duration, iso
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.strategy import EventTimeBased, LogSummary
-from hudi_assets.engine.model import FileSlice, LogFile, StartNow, WaitUntil
+from hudi_assets.engine.model import FileSlice, LogFile, MergeMode, StartNow, WaitUntil
 from hudi_assets.engine.slo.learning import learn
 from hudi_assets.engine.slo.policy import propose
 from hudi_assets.engine.slo.selection import taken
@@ -307,8 +308,7 @@ def test_a_threshold_takes_what_the_planner_takes(times: list[tuple[int, int]], 
     files = [LogFile(f"l{n}", "p", "f", "1", n, "", 1, f"l{n}") for n in range(len(times))]
     known = {f"l{n}": LogSummary(low, low + more, 0) for n, (low, more) in enumerate(times)}
     slice_ = FileSlice("p", "f", "1", None, tuple(files))
-    by_planner, _ = EventTimeBased(
-        threshold, known, ordered_by_event_time=cut is Cut.RANGES, whole_slices=cut is Cut.SLICE
-    ).filter_log_files(slice_)
+    rule = MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=cut is Cut.RANGES)
+    by_planner, _ = EventTimeBased(threshold, known, rule, whole_slices=cut is Cut.SLICE).filter_log_files(slice_)
     ours = Group("p", "f", 0, tuple(Log(n, low, low + more, 1) for n, (low, more) in enumerate(times)))
     assert [one.committed_ms for one in taken(ours, threshold, cut)] == [one.version for one in by_planner]

@@ -19,7 +19,6 @@ from hudi_assets.engine.model import Action, Instant, NothingToDo, State
 from hudi_assets.engine.table.files.missing import refuse_missing
 from hudi_assets.engine.table.files.orphans import remove_orphans
 from hudi_assets.engine.table.files.strays import remove_strays
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.settings.compaction import TriggerName, parse_compaction_settings
 from hudi_assets.engine.table.slices.parts import instant_of
@@ -102,8 +101,8 @@ class Archiver:
 
     def _taken_back(self) -> frozenset[str]:
         """Of what was taken back a log file may be given its name yet. On version 6 that does not tell its commit."""
-        in_a_bucket = is_6_in_a_bucket(self.table.layout, self.table.storage)
-        return self.table.publisher.taken_back.gone() if in_a_bucket else frozenset()
+        is_harmed = self.table.layout.late_requests_harm(self.table.storage.capabilities)
+        return self.table.publisher.taken_back.gone() if is_harmed else frozenset()
 
     def _metadata_compacted(self) -> str | None:
         """The metadata table's last compaction ("": none yet); None where there is no metadata table."""

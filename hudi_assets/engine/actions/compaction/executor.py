@@ -23,7 +23,6 @@ from hudi_assets.engine.storage import each
 from hudi_assets.engine.table.files.missing import refuse_missing_inputs
 from hudi_assets.engine.table.files.origins import origin_of
 from hudi_assets.engine.table.index import bloom_filter_of
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.layout.names import log_version
 from hudi_assets.engine.table.metadata.policy import switch_off
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
@@ -116,8 +115,8 @@ class CompactionExecutor:
 
     def _refuse_residue_in_a_bucket(self, plan: Plan) -> None:
         """A plan that was made elsewhere, before the table came into a bucket."""
-        carries = any(op.carried_over for op in plan.operations)
-        if carries and RESIDUE in plan.extra_metadata and is_6_in_a_bucket(self.table.layout, self.table.storage):
+        leaves = RESIDUE in plan.extra_metadata and any(op.carried_over for op in plan.operations)
+        if leaves and self.table.layout.late_requests_harm(self.table.storage.capabilities):
             raise UnsupportedTable(
                 "The plan carries log files over and may leave residue logs, whose names would occur more than once "
                 "in a bucket.",

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 from hudi_assets.engine.actions.compaction import strategy, triggers
+from hudi_assets.engine.actions.compaction.closure import MergeRule
 from hudi_assets.engine.actions.compaction.cost import CostPoint, cost_curve
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.actions.compaction.hudi_strategies import hudi_strategy
@@ -171,22 +172,25 @@ class CompactionPlanner:
         merging = self.table.config.merging
         # Hudi's execution carries nothing over: where that is asked for, slices are taken whole.
         parts = merging.not_merged is None or self.table.layout.hudi_executes_plans
+        rule = MergeRule(
+            merging.mode if parts else None,
+            # Text in ISO form does not sort as the times do.
+            by_event_time=self.table.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            keeps_tombstones=keeps_tombstones(self.table.config, self.table.layout),
+            finds_keys_in_base_files=not table_index.has_bucket_index(state),
+            several_fields=len(self.table.config.ordering_fields) > 1,
+            fills_gaps=merging.gaps is not None,
+        )
         return EventTimeBased(
             threshold,
             bounded_summaries(state, latency),
-            # Text in ISO form does not sort as the times do.
-            self.table.config.ordered_by_event_time and unit is not EventTimeUnit.ISO,
+            rule,
             self.table.config.compaction.io_bound,
             self.table.config.compaction.partition_bound,
-            merging.mode if parts else None,
-            keeps_tombstones(self.table.config, self.table.layout),
             merging.exact_split,
-            not table_index.has_bucket_index(state),
             BaseTimes(self.table.storage, column, unit).highest,
             self.table.config.compaction.whole_slices,
             TableTimes(state).oldest,
-            len(self.table.config.ordering_fields) > 1,
-            merging.gaps is not None,
         )
 
     def cost_curve(self, state: TableState, points: int) -> tuple[CostPoint, ...]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from operator import not_
 from typing import Protocol
 
 from hudi_assets.engine.actions.compaction.closure import MergeRule, close
-from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, MergeMode, NoPlan, Operation, Plan
+from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, NoPlan, Operation, Plan
 from hudi_assets.engine.model.log_summary import LogSummary as LogSummary
 from hudi_assets.engine.model.log_summary import Summaries as Summaries
 from hudi_assets.engine.model.plans import StrategyName
@@ -33,35 +33,14 @@ def _unknown(slice_: FileSlice) -> float:
 
 
 def filter_log_files(
-    slice_: FileSlice,
-    threshold: int,
-    summaries: Summaries,
-    *,
-    ordered_by_event_time: bool,
-    mode: MergeMode | None = MergeMode.EVENT_TIME_ORDERING,
-    keeps_tombstones: bool = False,
-    finds_keys_in_base_files: bool = False,
-    base_highest: Callable[[FileSlice], float] = _unknown,
-    several_fields: bool = False,
-    fills_gaps: bool = False,
+    slice_: FileSlice, threshold: int, summaries: Summaries, rule: MergeRule
 ) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
-    """(to compact, to remain) of a slice's log files, each in log order.
-
-    `summaries`: by log path. `ordered_by_event_time`: the ordering field, or the first of several, is the event-time
-    field, in a form that sorts as the times do. `keeps_tombstones`: the execution writes residue logs.
-    `finds_keys_in_base_files`: the index of the table's writers does. `base_highest`: of a slice's base file the
-    greatest event time, infinity where it is unknown. `several_fields`: that order records. `fills_gaps`: of what older
-    records of the key have.
-    """
+    """(to compact, to remain) of a slice's log files, each in log order. `summaries`: by log path."""
     logs = slice_.log_files
     known = [summaries[log.path] for log in logs]
     selected = [((low := s.counts_from) is None or low <= threshold) and not s.holds_tombstones_only for s in known]
     if not any(selected):
         return (), logs
-    highest = partial(base_highest, slice_)
-    rule = MergeRule(
-        mode, ordered_by_event_time, keeps_tombstones, finds_keys_in_base_files, highest, several_fields, fills_gaps
-    )
     selected = close(known, selected, rule)
     return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
 
@@ -118,23 +97,19 @@ class EventTimeBased:
     `exact_split`: the execution leaves records above the threshold that the plan claims out of base files.
     `whole_slices`: of a slice with something to take all is taken. Its base file is rewritten anyway, and then nothing
     of it is due until rows come that are newer than the whole compaction. `oldest`: the least event time of the
-    partitions in which each log file has one.
+    partitions in which each log file has one. `rule`: of every slice, but for `base_highest`: the greatest event time
+    in a slice's base file, infinity where it is unknown.
     """
 
     threshold: int
     summaries: Summaries
-    ordered_by_event_time: bool
+    rule: MergeRule
     target_io: int | None = None
     target_partitions: int | None = None
-    mode: MergeMode | None = MergeMode.EVENT_TIME_ORDERING
-    keeps_tombstones: bool = False
     exact_split: bool = False
-    finds_keys_in_base_files: bool = False
     base_highest: Callable[[FileSlice], float] = _unknown
     whole_slices: bool = False
     oldest: Mapping[str, int] = field(default_factory=dict)
-    several_fields: bool = False
-    fills_gaps: bool = False
     name: str = StrategyName.EVENT_TIME.class_name
 
     def filter_partition_paths(self, partitions: Sequence[str]) -> list[str]:
@@ -151,34 +126,14 @@ class EventTimeBased:
         return self._filtered(slice_)[0]
 
     def _filtered(self, slice_: FileSlice) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
-        return filter_log_files(
-            slice_,
-            self.threshold,
-            self.summaries,
-            ordered_by_event_time=self.ordered_by_event_time,
-            mode=self.mode,
-            keeps_tombstones=self.keeps_tombstones,
-            finds_keys_in_base_files=self.finds_keys_in_base_files,
-            base_highest=self.base_highest,
-            several_fields=self.several_fields,
-            fills_gaps=self.fills_gaps,
-        )
+        return filter_log_files(slice_, self.threshold, self.summaries, self._rule_of(slice_))
+
+    def _rule_of(self, slice_: FileSlice) -> MergeRule:
+        return replace(self.rule, base_highest=partial(self.base_highest, slice_))
 
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
         known = [self.summaries[log.path] for log in slice_.log_files]
-        taken = close(
-            known,
-            [log in chosen for log in slice_.log_files],
-            MergeRule(
-                self.mode,
-                self.ordered_by_event_time,
-                self.keeps_tombstones,
-                self.finds_keys_in_base_files,
-                partial(self.base_highest, slice_),
-                self.several_fields,
-                self.fills_gaps,
-            ),
-        )
+        taken = close(known, [log in chosen for log in slice_.log_files], self._rule_of(slice_))
         return tuple(log for log, take in zip(slice_.log_files, taken, strict=True) if take)
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:

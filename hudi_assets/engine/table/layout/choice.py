@@ -26,15 +26,6 @@ def layout_of(version: int, where: str) -> Layout:
     return layout
 
 
-def is_6_in_a_bucket(layout: Layout, storage: Storage) -> bool:
-    """True for a table of version 6 where a request may arrive late (decision 18).
-
-    Nothing is carried over there: plans take whole slices. And no plan comes or goes by a single request, because
-    writers append to the slice that it opens: without the plan their rows would be lost.
-    """
-    return layout.appends_to_planned_slice and storage.capabilities.late_requests
-
-
 def layout_of_new_table(version: int | None, storage: Storage) -> Layout:
     """The layout of a table that is to be made. Without a version: 6, and 9 in a bucket."""
     return layout_of(version or (6 if storage.capabilities.links else 9), storage.base)

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, BaseFile, CarryOver, FileSlice, Instant, LogFile, State
-from hudi_assets.engine.storage import FileInfo
+from hudi_assets.engine.storage import Capabilities, FileInfo
 from hudi_assets.engine.timeline.archive.kind import Archive
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata
 from hudi_assets.engine.timeline.instants import Timeline
@@ -128,6 +128,14 @@ class Layout(Protocol):
     def base_file_name(self, file_id: str, token: str, instant: str) -> str: ...
 
     def log_file_name(self, file_id: str, instant: str, version: int, token: str) -> str: ...
+
+    def late_requests_harm(self, store: Capabilities) -> bool:
+        """True where a request that a store does after its sender has lost the lock may lose rows (decision 18).
+
+        Nothing is carried over there: plans take whole slices. And no plan comes or goes by a single request, because
+        writers append to the slice that it opens: without the plan their rows would be lost.
+        """
+        ...
 
     def occurs_once(self, path: str) -> bool:
         """False for a data file whose name another write may be given, once this one is gone."""

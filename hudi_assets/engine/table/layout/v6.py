@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import Capabilities
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -108,6 +109,9 @@ class LayoutV6(FileNames):
         """None: the instant in its name is its slice's, and several delta commits may be in it."""
         del log
         return None
+
+    def late_requests_harm(self, store: Capabilities) -> bool:
+        return store.late_requests
 
     def occurs_once(self, path: str) -> bool:
         """The next log file of a slice has the version of one that is gone: its write token tells them apart."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.format.hfile.trailer import Flavour
 from hudi_assets.engine.model import LOG_ORDER, Action, CarryOver, FileSlice, Instant, LogFile, State
+from hudi_assets.engine.storage import Capabilities
 from hudi_assets.engine.table.layout.interface import (
     ITS_FILE,
     LAYOUT_VERSION,
@@ -129,6 +130,10 @@ class LayoutV8(FileNames):
 
     def delta_commit_of(self, log: LogFile) -> str | None:
         return log.base_instant
+
+    def late_requests_harm(self, store: Capabilities) -> bool:
+        del store
+        return False
 
     def occurs_once(self, path: str) -> bool:
         """Each name has the instant of its commit."""

@@ -15,7 +15,7 @@ from hudi_assets.engine.model import MergeMode
 from hudi_assets.engine.model.settings import is_true, listed, whole_number
 from hudi_assets.engine.model.units import EVENT_TIME_UNIT, parse_latency
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket, layout_of
+from hudi_assets.engine.table.layout.choice import layout_of
 from hudi_assets.engine.table.layout.interface import VERSION
 from hudi_assets.engine.table.settings import key_generators
 from hudi_assets.engine.table.settings.compaction import WHOLE_SLICES, CompactionSettings, parse_compaction_settings
@@ -230,7 +230,7 @@ def for_store(config: TableConfig, storage: Storage) -> TableConfig:
     """The settings as they hold on this store: where nothing is carried over, plans take whole slices."""
     layout = layout_of(config.table_version, storage.base)
     # With an exact split nothing is planned there at all.
-    if config.merging.exact_split or not is_6_in_a_bucket(layout, storage):
+    if config.merging.exact_split or not layout.late_requests_harm(storage.capabilities):
         return config
     return replace(config, compaction=replace(config.compaction, whole_slices=True))
 

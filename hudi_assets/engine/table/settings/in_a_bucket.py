@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.storage import Storage
-from hudi_assets.engine.table.layout.choice import is_6_in_a_bucket
 from hudi_assets.engine.table.layout.interface import Layout
 from hudi_assets.engine.table.settings.config import EXECUTOR, HUDI, WRITERS, TableConfig
 from hudi_assets.engine.table.settings.merging import EXACT_SPLIT
@@ -14,7 +13,7 @@ _UPGRADE = "upgrade the table to version 8 or 9 with Apache Hudi"
 
 def refuse_in_a_bucket(config: TableConfig, layout: Layout, storage: Storage) -> None:
     """Raise `UnsupportedTable` where the settings ask for what has no safe way there (decision 18)."""
-    if not is_6_in_a_bucket(layout, storage):
+    if not layout.late_requests_harm(storage.capabilities):
         return
     where = storage.base
     if config.writers == "locked":
