@@ -88,6 +88,14 @@ class Daemon:
                 return [tick for tick in found if tick.status.value in ("SKIPPED", "SUCCESS", "FAILURE")]
         return []
 
+    def all_ticks(self) -> int:
+        """How many ticks of the tables' sensors have ended. Each table has a sensor of its own."""
+        states = [state for state in self.instance.all_instigator_state() if "_event_time_trigger" in state.name]
+        storage = self.instance.schedule_storage
+        assert storage is not None
+        found = [storage.get_ticks(state.instigator_origin_id, state.selector_id) for state in states]
+        return sum(tick.status.value in ("SKIPPED", "SUCCESS", "FAILURE") for ticks in found for tick in ticks)
+
     def check(self) -> AssetCheckEvaluation | None:
         record = self.instance.get_latest_asset_check_evaluation_record(SLO)
         found = record.evaluation if record else None

@@ -64,6 +64,13 @@ class Tale:
         with_properties(empty, carried_by(carry_over))
         self.number = 0
 
+    @classmethod
+    def of(cls, path: Path, session: LocalSession, number: int) -> Tale:
+        """Of a table that another engine made, with so many upserts."""
+        tale = cls.__new__(cls)
+        tale.path, tale.session, tale.hours_ago, tale.number = path, session, 0, number
+        return tale
+
     @property
     def table(self) -> HudiTable:
         config = HudiTable.open(str(self.path)).config
@@ -317,6 +324,48 @@ def test_hudi_reads_our_archive_and_archives_after_it(
     freshness = tale.table.freshness()
     assert freshness.threshold is not None
     assert freshness.freshness is not None
+
+
+@pytest.mark.slow
+def test_we_archive_where_hudi_has_put_its_archive(
+    path: Path, hudi_0_15: Hudi, hudi_1_2: Hudi, session: LocalSession
+) -> None:
+    """Tables of version 6 that 1.2.0 makes have another folder, `history`, and both releases go by it."""
+    of_6 = {"hoodie.write.table.version": "6", "hoodie.write.auto.upgrade": "false"}
+    for number in range(1, 8):
+        hudi_1_2.write(path, rows(number), hudi_options(name="t") | ARCHIVES_SOON | of_6)
+    settings = {
+        "hoodie.bucket.index.num.buckets": "2",
+        "hoodie.bucket.index.hash.field": "id",
+        "hoodie.payload.event.time.field": "ts",
+        "hudi_assets.event.time.unit": "ms",
+        "hudi_assets.writers": "stopped",
+    }
+    with_properties(HudiTable.open(str(path)), settings)
+    _keep(path, 2, 3)  # as Hudi's writers have it
+    (path / ".hoodie/.hoodie.properties.crc").unlink()  # Java's, of the file as it was
+    tale = Tale.of(path, session, 7)
+    [*theirs] = archive_files(LocalStorage(str(path)), "history")
+    before = same(tale, hudi_1_2, session, "they archived")
+    assert tale.table.validate() == ()
+    for _ in range(6):
+        tale.upsert()
+    tale.compact(10)
+    tale.table.clean()
+    before = same(tale, hudi_1_2, session, "we wrote and cleaned")
+    result = tale.table.archive()
+    assert isinstance(result, ArchiveResult)
+    assert archive_files(LocalStorage(str(path)), "history") == (*theirs, result.file)
+    assert not (path / ".hoodie/archived").exists()
+    for hudi in (hudi_1_2, hudi_0_15):
+        assert same(tale, hudi, session, "we archived") == before
+        shown = {row["commit_time"] for row in call(hudi, path, "show_archived_commits", f"limit=>100, {EVER}")}
+        assert shown > set(result.instants)
+    for number in range(20, 26):
+        hudi_0_15.write(path, rows(number), hudi_options(name="t") | ARCHIVES_SOON)
+    assert len(archive_files(LocalStorage(str(path)), "history")) > len(theirs) + 1
+    same(tale, hudi_0_15, session, "0.15.0 archived after us")
+    assert tale.table.freshness().freshness is not None
 
 
 @pytest.mark.slow

@@ -347,7 +347,7 @@ class Life:
         elif gone:
             parsed = [(state.layout.parse_instant(file.name), file) for file in files]
             done = [TimelineFile(i, file.read_bytes(), None, file.name) for i, file in parsed if i is not None]
-            state.layout.archive.add(state.storage, done)
+            state.layout.archive(state.config.properties).add(state.storage, done)
         for file in files:
             file.unlink()
         return len(gone)

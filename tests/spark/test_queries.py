@@ -542,7 +542,7 @@ def test_completion_times_of_archived_writes(session: LocalSession, tmp_path: Pa
         if instant is not None and instant.timestamp <= fast:
             files.append(TimelineFile(instant, file.read_bytes(), None, file.name))
             file.unlink()
-    state.layout.archive.add(state.storage, files)
+    state.layout.archive(state.config.properties).add(state.storage, files)
     assert table.state().completion_of(slow) == done
     assert values(table.incremental_tasks(read_to)) == {"k1": 2, "k3": 4}
     assert values(table.snapshot_tasks()) == {"k0": 1, "k1": 2, "k2": 3, "k3": 4}

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_assets.engine import HudiTable, InvalidInput, NothingToDo, Plan, UnsupportedTable
+from hudi_assets.engine import HudiTable, InvalidInput, NothingToDo, Plan
 from hudi_assets.engine.model import Action
 from hudi_assets.engine.queries.query import ReadTask
 from hudi_assets.engine.table.settings.config import WRITERS
@@ -173,11 +173,7 @@ class Life:
             assert self.hudi.compaction(self.path, "run", **{"hoodie.write.table.version": self.version})
             self.hudi.clean(self.path)
             self.agree_by_requests(f"round {round_}, Hudi compacted and cleaned")
-        if self.hudi.release == "1.2.0":  # a table that it made has another folder for its archive
-            with pytest.raises(UnsupportedTable, match=r"hoodie\.archivelog\.folder"):
-                self.table.archive()
-        else:
-            assert self.table.archive() is not None
+        assert self.table.archive() is not None
         self.agree_by_requests("at the end")
 
     def we_compact(self, minute: int) -> None:

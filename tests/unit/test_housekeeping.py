@@ -431,8 +431,10 @@ def test_a_memory_without_a_head_is_read(tmp_path: Path, session: LocalSession) 
     assert _facts(life) == before
 
 
-def test_the_archive_holds_every_file_of_the_instants(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, **KEEP)
+@pytest.mark.parametrize("folder", ["archived", "history"])
+def test_the_archive_holds_every_file_of_the_instants(tmp_path: Path, session: LocalSession, folder: str) -> None:
+    """In the folder that the settings name, as Apache Hudi 0.15.0 and 1.2.0 have it."""
+    life = Life(tmp_path / "t", session, 6, **KEEP, **{"hoodie.archivelog.folder": folder})
     life.turns(3)
     life.table.clean()
     before = life.timeline()
@@ -440,8 +442,9 @@ def test_the_archive_holds_every_file_of_the_instants(tmp_path: Path, session: L
     assert isinstance(result, ArchiveResult)
     gone = before - life.timeline()
     storage = LocalStorage(str(life.path))
-    [path] = archive_files(storage)
+    [path] = archive_files(storage, folder)
     assert path == result.file
+    assert {p.name for p in (life.path / ".hoodie").glob("*/.commits_.archive*")} == {Path(path).name}
     entries = list(decode_archive(storage.read(path), path))
     names = set()
     for entry in entries:
@@ -478,8 +481,11 @@ def test_a_task_attempts_base_file_goes_before_its_commit(tmp_path: Path, sessio
     assert life.snapshot() == before
 
 
-def test_another_archive_folder_is_refused(tmp_path: Path, session: LocalSession) -> None:
-    life = Life(tmp_path / "t", session, 6, **{"hoodie.archivelog.folder": "old"})
+@pytest.mark.parametrize("folder", ["old/ones", "..", "metadata", ".aux"])
+def test_an_archive_folder_that_is_none_of_its_own_is_refused(
+    tmp_path: Path, session: LocalSession, folder: str
+) -> None:
+    life = Life(tmp_path / "t", session, 6, **{"hoodie.archivelog.folder": folder})
     with pytest.raises(UnsupportedTable, match="archivelog"):
         life.table.archive()
 

@@ -351,12 +351,12 @@ class TableState:
     @cached_property
     def archived_completions(self) -> Mapping[str, str]:
         """Completion times of archived writes, where the archive keeps them; read when first asked for."""
-        return self.layout.archive.completions(self.storage)
+        return self.layout.archive(self.config.properties).completions(self.storage)
 
     @cached_property
     def archived_bringing_rows(self) -> Mapping[str, str]:
         """The same of writes alone that brought rows."""
-        return self.layout.archive.brought_rows(self.storage)
+        return self.layout.archive(self.config.properties).brought_rows(self.storage)
 
     @cached_property
     def committed(self) -> CommittedInstants:

@@ -58,6 +58,16 @@ BREAKAGES: tuple[Breakage, ...] = (
         ("tests/unit/hidden_rows/test_base_files.py::test_hidden_base_files_outlive_the_archiving_of_their_commit",),
     ),
     Breakage(
+        "the archive of version 6 is sought in the default folder, whatever the settings name",
+        f"{_ENGINE}/timeline/archive/v6.py",
+        "return cls(properties.get(_FOLDER) or _DEFAULT_FOLDER)",
+        "return cls(_DEFAULT_FOLDER)",
+        (
+            "tests/unit/hidden_rows/test_base_files.py::test_the_archive_that_proves_it_may_have_another_folder",
+            "tests/unit/test_housekeeping.py::test_the_archive_holds_every_file_of_the_instants",
+        ),
+    ),
+    Breakage(
         "the archive of version 6 has no completed writes",
         f"{_ENGINE}/timeline/archive/v6.py",
         'r.get("actionState") == State.COMPLETED.upper() and',

@@ -15,6 +15,7 @@ from hudi_assets.engine.table.files.hidden import hidden_files
 from hudi_assets.engine.table.settings.written_again import WRITTEN_AGAIN
 from hudi_assets.engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_assets.engine.timeline.instants import instant_ms
+from tests.tables.steps import with_properties
 from tests.unit.hidden_rows.growing import FEW, GrowingTable
 from tests.unit.hidden_rows.steps import execute, findings, found
 from tests.unit.test_past_instants import Table, moved
@@ -262,6 +263,17 @@ def test_hidden_base_files_outlive_the_archiving_of_their_commit(
             lost.unlink()
     (growing.path / _MEMORY).unlink()
     assert found(growing) == set()
+
+
+@pytest.mark.parametrize("growing", [6], indirect=True)
+def test_the_archive_that_proves_it_may_have_another_folder(
+    growing: GrowingTable, two: list[str], archived: str
+) -> None:
+    """As on the tables of version 6 that Apache Hudi 1.2.0 makes."""
+    (growing.path / ".hoodie/archived").rename(growing.path / ".hoodie/history")
+    with_properties(growing.open(), {"hoodie.archivelog.folder": "history"})
+    assert growing.open().freshness().hidden == (HiddenRows(archived, two[1], 1, 9_000),)
+    assert growing.open().freshness().freshness == 8_999
 
 
 def test_what_is_remembered_of_a_base_file_is_not_believed_once_the_later_one_is_gone(

@@ -23,7 +23,7 @@ from hudi_assets.engine.table.metadata.own_timeline import OwnTimeline
 from hudi_assets.engine.table.settings.compaction import TriggerName, parse_compaction_settings
 from hudi_assets.engine.table.slices.parts import instant_of
 from hudi_assets.engine.table.state import TableState
-from hudi_assets.engine.timeline.archive.kind import TimelineFile
+from hudi_assets.engine.timeline.archive.kind import Archive, TimelineFile
 from hudi_assets.engine.timeline.instants import format_instant
 from hudi_assets.engine.transaction.open_table import OpenTable
 from hudi_assets.engine.transaction.transaction import transaction
@@ -54,17 +54,21 @@ class Archiver:
 
     table: OpenTable
 
+    @property
+    def timeline_archive(self) -> Archive:
+        return self.table.layout.archive(self.table.config.properties)
+
     def archive(self) -> ArchiveResult | NothingToDo:
         """Archive what the settings say; first finish what a crash left."""
         keep = keep_of(self.table.config.properties, self.table.path)
-        self.table.layout.archive.refuse_unknown(self.table.config.properties, self.table.path)
+        self.timeline_archive.refuse_unknown(self.table.config.properties, self.table.path)
         with transaction(self.table, "archives", needs_stated_writers=True) as tx:
             remove_orphans(tx.read(), self.table.publisher.metadata_table)
             remove_strays(tx.read(), self.table.publisher.metadata_table)
             state = tx.read()
             refuse_missing(state)
             listed = self._files()
-            archived = self.table.layout.archive.archived(self.table.storage, listed)
+            archived = self.timeline_archive.archived(self.table.storage, listed)
             chosen = plan_archive(state.timeline, keep, self._bounds(state, listed, archived))
             if isinstance(chosen, NothingToDo):
                 return chosen
@@ -73,10 +77,10 @@ class Archiver:
             TableTimes(state).remember()
             new = [i for i in files if i.file_name not in archived]
             tx.check()
-            path = self.table.layout.archive.add(self.table.storage, [self._read(i) for i in new]) if new else None
+            path = self.timeline_archive.add(self.table.storage, [self._read(i) for i in new]) if new else None
             for instant in (*(i for i in files if not i.is_completed), *(i for i in files if i.is_completed)):
                 self.table.storage.delete(f"{self.table.layout.timeline_folder}/{instant.file_name}")
-            self.table.layout.archive.settle(self.table.storage, self.table.config.properties)
+            self.timeline_archive.settle(self.table.storage, self.table.config.properties)
             self._archive_metadata_table()
             return ArchiveResult(tuple(i.timestamp for i in chosen), path)
 

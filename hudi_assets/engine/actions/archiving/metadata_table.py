@@ -73,16 +73,17 @@ def archive_metadata_table(
     going = _due(own, least, most, data_start)
     if not going:
         return ()
+    archive = layout.archive({})  # its settings are its own, and name the default
     folder: Any = FolderStorage(storage, ROOT)
     files = {_as_instant(file): file for file in going}
-    held = layout.archive.archived(folder, files)
+    held = archive.archived(folder, files)
     new = [TimelineFile(i, storage.read(f.path), _changed(storage, f, timezone), f.path) for i, f in files.items()]
     new = [file for file in new if file.instant.file_name not in held]
     if new:
-        layout.archive.add(folder, new)
+        archive.add(folder, new)
     for file in (*(f for f in going if not f.is_completed), *(f for f in going if f.is_completed)):
         storage.delete(file.path)
-    layout.archive.settle(folder, {})
+    archive.settle(folder, {})
     return tuple(dict.fromkeys(file.timestamp for file in going))
 
 

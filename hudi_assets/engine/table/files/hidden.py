@@ -191,7 +191,7 @@ def _remembered(state: TableState) -> Iterator[Hidden]:
     hidden = state.archived_facts.memory.hidden
     # The archive tells whether they were completed to the end, or rolled back since that look.
     asked = {i for kept in hidden.values() for i in (kept.delta_commit, kept.behind)} - writes.keys()
-    stand = {*writes, *(state.layout.archive.completed(state.storage, asked) if asked else ())}
+    stand = {*writes, *(state.layout.archive(state.config.properties).completed(state.storage, asked) if asked else ())}
     for path, kept in hidden.items():
         file = parse_file(state, path)
         if file is None or path in state.derive(_shown) or path in merged.paths:

@@ -72,7 +72,7 @@ class Orphans:
         Known where the archived timeline has completion times, of the range that it covers. Reads the archive.
         """
         start = self.state.timeline.start
-        archived = self.state.layout.archive.completions(self.state.storage)
+        archived = self.state.layout.archive(self.state.config.properties).completions(self.state.storage)
         if not archived or start is None:
             return ()
         first = min(archived)

@@ -184,7 +184,7 @@ def whole_from(state: TableState) -> str:
         return ""
     oldest = next((t for t in writes if t not in saved), writes[-1])
     older = (s.base_instant < writes[0] for slices in state.view_with_replaced.groups.values() for s in slices)
-    return oldest if state.layout.archive.is_there(state.storage) or any(older) else ""
+    return oldest if state.layout.archive(state.config.properties).is_there(state.storage) or any(older) else ""
 
 
 def _archived_plans(state: TableState, start: str, known: Mapping[SliceKey, str]) -> tuple[Plan, ...]:
@@ -199,14 +199,14 @@ def _archived_plans(state: TableState, start: str, known: Mapping[SliceKey, str]
         if s.base_instant < start and (key, s.base_instant) not in known
     }
     try:
-        return state.layout.archive.plans(state.storage, wanted) if wanted else ()
+        return state.layout.archive(state.config.properties).plans(state.storage, wanted) if wanted else ()
     except (CorruptTable, UnsupportedTable, FileNotFoundError):
         return ()
 
 
 def _archived_replace(state: TableState, start: str) -> str:
     """The newest archived replacecommit; `start`, of what was not archived, where the archive cannot be read."""
-    archive = state.layout.archive
+    archive = state.layout.archive(state.config.properties)
     try:
         return archive.newest_replace(state.storage) if archive.is_there(state.storage) else start
     except (CorruptTable, FileNotFoundError):

@@ -106,9 +106,8 @@ class Layout(Protocol):
 
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata: ...
 
-    @property
-    def archive(self) -> Archive:
-        """The archived timeline, of the kind that this version has."""
+    def archive(self, properties: Mapping[str, str]) -> Archive:
+        """The archived timeline, of the kind that this version has, where the table's settings put it."""
         ...
 
     # -- files ------------------------------------------------------------------------------------

@@ -99,9 +99,8 @@ class LayoutV6(FileNames):
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata:
         return CommitMetadata.from_json(data, where)
 
-    @property
-    def archive(self) -> Archive:
-        return ArchivedLogs()
+    def archive(self, properties: Mapping[str, str]) -> Archive:
+        return ArchivedLogs.of(properties)
 
     # -- files ------------------------------------------------------------------------------------
 

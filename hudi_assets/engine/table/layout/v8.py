@@ -122,8 +122,8 @@ class LayoutV8(FileNames):
     def decode_commit(self, data: bytes, where: str) -> CommitMetadata:
         return decode_commit(data, where)
 
-    @property
-    def archive(self) -> Archive:
+    def archive(self, properties: Mapping[str, str]) -> Archive:
+        del properties  # elsewhere it is refused
         return ArchivedLayers()
 
     # -- files ------------------------------------------------------------------------------------

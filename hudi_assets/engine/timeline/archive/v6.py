@@ -1,5 +1,8 @@
 """The archived timeline on version 6: log files `.hoodie/archived/.commits_.archive.N_1-0-1` of Avro data blocks.
 
+`hoodie.archivelog.folder` names the folder. A table of version 6 that 1.2.0 made has `history` there, and
+0.15.0 goes by it too (tried). TimelinePathProviderV1 has the rule. A metadata table has `archived` with both.
+
 A record is a HoodieArchivedMetaEntry per file of the active timeline. Java's reader resolves by names from the schema
 in the block's header to its own (tried with 0.15.0 and 1.2.0), so a block states only the fields that its
 records have: what a timeline file holds in Avro goes in with the schema that it was written with.
@@ -29,11 +32,13 @@ from hudi_assets.engine.timeline.archive.kind import TimelineFile
 from hudi_assets.engine.timeline.compaction_plan import archived_plan
 from hudi_assets.engine.timeline.instants import WRITES
 
-ARCHIVED: Final = ".hoodie/archived"
 _FILE: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[\d-]+)?")
 _TOKEN: Final = "1-0-1"
 _FOLDER: Final = "hoodie.archivelog.folder"
 _DEFAULT_FOLDER: Final = "archived"
+_FOLDER_NAME: Final = re.compile(r"\w[\w-]*")
+# What else stands beside the timeline's files.
+_TAKEN: Final = frozenset({"metadata", "timeline"})
 _LENGTH: Final = struct.Struct(">i")
 _COUNTS: Final = struct.Struct(">ii")
 _NUMBERS: Final = (
@@ -189,23 +194,30 @@ def decode_archive(data: bytes, where: str) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------- the folder
 
 
-def archive_files(storage: Storage) -> tuple[str, ...]:
-    """The archived log files, oldest first."""
-    numbered = [(int(m[1]), f.path) for f in storage.list_files(ARCHIVED) if (m := _FILE.fullmatch(f.name))]
+def archive_files(storage: Storage, folder: str = _DEFAULT_FOLDER) -> tuple[str, ...]:
+    """The archived log files, oldest first. `folder`: in `.hoodie`."""
+    numbered = [(int(m[1]), f.path) for f in storage.list_files(f".hoodie/{folder}") if (m := _FILE.fullmatch(f.name))]
     return tuple(path for _, path in sorted(numbered))
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLogs:
-    """The archived timeline of version 6 (`kind.Archive`)."""
+    """The archived timeline of version 6 (`kind.Archive`). `folder`: in `.hoodie`."""
+
+    folder: str
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> ArchivedLogs:
+        """Where the table's settings put it."""
+        return cls(properties.get(_FOLDER) or _DEFAULT_FOLDER)
 
     def refuse_unknown(self, properties: Mapping[str, str], where: str) -> None:
-        folder = properties.get(_FOLDER) or _DEFAULT_FOLDER
-        if folder != _DEFAULT_FOLDER:
-            raise UnsupportedTable(f"{_FOLDER} is {folder!r}: only the default is supported.", where=where)
+        del properties
+        if self.folder in _TAKEN or not _FOLDER_NAME.fullmatch(self.folder):
+            raise UnsupportedTable(f"{_FOLDER} is {self.folder!r}: only a folder in .hoodie is supported.", where=where)
 
     def is_there(self, storage: Storage) -> bool:
-        return bool(archive_files(storage))
+        return bool(archive_files(storage, self.folder))
 
     def completions(self, storage: Storage) -> Mapping[str, str]:
         """None: slices are not cut by them here."""
@@ -216,28 +228,28 @@ class ArchivedLogs:
         return self.completions(storage)
 
     def completed(self, storage: Storage, wanted: Collection[str]) -> frozenset[str]:
-        held = (_completed_writes(storage, path, storage.size(path)) for path in archive_files(storage))
+        held = (_completed_writes(storage, path, storage.size(path)) for path in archive_files(storage, self.folder))
         return frozenset(wanted) & {instant for instants in held for instant in instants}
 
     def newest_replace(self, storage: Storage) -> str:
-        paths = archive_files(storage)
+        paths = archive_files(storage, self.folder)
         return max((_newest_replace(storage, path, storage.size(path)) for path in paths), default="")
 
     def plans(self, storage: Storage, wanted: Collection[str]) -> tuple[Plan, ...]:
         found = []
-        for path in archive_files(storage):
+        for path in archive_files(storage, self.folder):
             records = _plan_records(storage, path, storage.size(path))
             where = f"{storage.base}: {path}"
             found += [archived_plan(i, records[i], where) for i in sorted(records.keys() & wanted)]
         return tuple(found)
 
     def archived(self, storage: Storage, files: Iterable[Instant]) -> frozenset[str]:
-        held = _newest_archived(storage)
+        held = _newest_archived(storage, self.folder)
         return frozenset(i.file_name for i in files if (i.timestamp, i.action, i.state) in held)
 
     def add(self, storage: Storage, files: Sequence[TimelineFile]) -> str:
         entries = [archived_entry(f.instant, f.data, f.changed, f.where) for f in files]
-        path = _next_archive_file(storage)
+        path = _next_archive_file(storage, self.folder)
         storage.create(path, encode_archive(entries))
         return path
 
@@ -276,15 +288,16 @@ def _plan_records(storage: Storage, path: str, size: int) -> Mapping[str, object
     return {instant: plan for instant, plan in plans if plan is not None}
 
 
-def _next_archive_file(storage: Storage) -> str:
-    """The name of the next one."""
-    numbers = [int(m[1]) for f in storage.list_files(ARCHIVED) if (m := _FILE.fullmatch(f.name))]
-    return f"{ARCHIVED}/.commits_.archive.{max(numbers, default=0) + 1}_{_TOKEN}"
+def _next_archive_file(storage: Storage, folder: str) -> str:
+    """The path of the next one."""
+    path = f".hoodie/{folder}"
+    numbers = [int(m[1]) for f in storage.list_files(path) if (m := _FILE.fullmatch(f.name))]
+    return f"{path}/.commits_.archive.{max(numbers, default=0) + 1}_{_TOKEN}"
 
 
-def _newest_archived(storage: Storage) -> frozenset[tuple[str, Action, State]]:
+def _newest_archived(storage: Storage, folder: str) -> frozenset[tuple[str, Action, State]]:
     """(instant, action, state) of what the newest archived log file holds; nothing where a crash cut it short."""
-    files: Sequence[str] = archive_files(storage)
+    files: Sequence[str] = archive_files(storage, folder)
     if not files:
         return frozenset()
     try:
