@@ -195,7 +195,7 @@ def test_in_passes_too(
 @pytest.mark.parametrize("at_once", [1, 2, 10])
 @pytest.mark.parametrize("mode", [EVENT_TIME, COMMIT_TIME])
 def test_a_key_that_stands_twice_in_a_base_file(mode: MergeMode, at_once: int) -> None:
-    """A partial update changes the first row alone, also where that row beats it; a delete ends both."""
+    """A record changes the first row alone, also where that row beats it. A delete does too."""
     base = [record(key, ts, "row", n, WHOLE) for n, (key, ts) in enumerate([("a", 1), ("b", 9), ("a", 8), ("b", 1)])]
     base += [record("c", 1, "row", 4, WHOLE)] * 2
     logs = [
@@ -206,7 +206,7 @@ def test_a_key_that_stands_twice_in_a_base_file(mode: MergeMode, at_once: int) -
     assert isinstance(table, Rows)
     ordering = ("ts",) if mode is EVENT_TIME else ()
     first = ("b", 9, 10, 11, 12) if mode is EVENT_TIME else ("b", 3, 60, 11, 12)
-    expected = [("a", 4, 50, 71, 2), ("a", 8, 20, 21, 22), first, ("b", 1, 30, 31, 32)]
+    expected = [("a", 4, 50, 71, 2), ("a", 8, 20, 21, 22), first, ("b", 1, 30, 31, 32), ("c", 1, 40, 41, 42)]
     passes = SliceMerge(HeldSlice(table.table, blocks, at_once), ordering, mode)
     for rows in (merge(table.table, blocks, ordering, SCHEMA, mode), pa.concat_tables(passes.rows())):
         values = [(r[KEY], r["ts"], int(r["a"]), r["b"], r["c"][0]) for r in rows.to_pylist()]

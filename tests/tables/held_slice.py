@@ -23,6 +23,7 @@ class HeldSlice:
     at_once: int = 1 << 20
     block_bytes: int = 1
     chooses: bool = False
+    by_positions: bool = False
 
     def __post_init__(self) -> None:
         self.read: list[tuple[int, bool]] = []

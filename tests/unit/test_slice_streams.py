@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hudi_assets.engine import HudiTable
 from hudi_assets.engine.errors import CorruptTable
 from hudi_assets.engine.format.avro.codec import chosen_records, decode_records, encode_records
 from hudi_assets.engine.format.avro.schema import arrow_to_avro_schema
+from hudi_assets.engine.format.log_file.codec import HeaderKey
 from hudi_assets.engine.merging.merge import Rows
 from hudi_assets.engine.queries.query import read_task, slice_reader
 from hudi_assets.engine.table.slices.streams import StoredSlice
@@ -137,3 +139,26 @@ def test_records_that_are_not_where_their_lengths_say_are_damage() -> None:
             chosen_records(damaged, chosen)
     with pytest.raises(CorruptTable, match="a moment ago"):
         chosen_records(CONTENT, chosen[1:])
+
+
+def test_positions_count_in_their_base_file_alone(table: HudiTable) -> None:
+    """As Hudi goes by keys once a block has none, or has those of another base file."""
+    slice_ = stored(table, False)
+    assert slice_.base_file is not None
+    assert not slice_.by_positions
+    instant = slice_.base_file.rpartition("_")[2].removesuffix(".parquet")
+    positions, base = HeaderKey.RECORD_POSITIONS, HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS
+
+    def given(*headers: dict[int, str]) -> StoredSlice:
+        blocks = [
+            replace(one, block=replace(one.block, header={**one.block.header, **more}))
+            for one, more in zip(slice_.found.blocks, headers, strict=True)
+        ]
+        return replace(slice_, found=replace(slice_.found, blocks=blocks))
+
+    right: dict[int, str] = {positions: "AAAA", base: instant}
+    assert given(*[right] * 4).by_positions
+    assert not given(*[right] * 3, {}).by_positions
+    assert not given(*[right] * 3, {positions: "AAAA", base: "20200101000000000"}).by_positions
+    assert not given(*[right] * 3, {base: instant}).by_positions
+    assert not replace(given(*[right] * 4), base_file=None).by_positions

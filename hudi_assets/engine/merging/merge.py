@@ -65,6 +65,7 @@ class Deletes:
 
 
 LogRecords = Rows | Deletes
+_NOBODY = np.empty(0, np.int64)
 
 
 def merge(
@@ -74,12 +75,14 @@ def merge(
     schema: pa.Schema,
     mode: MergeMode = MergeMode.EVENT_TIME_ORDERING,
     gaps: Gaps | None = None,
+    by_positions: bool = False,
 ) -> pa.Table:
     """The rows of a file slice after merging its log records, in log order, into its base rows.
 
     `base` and every `Rows.table` have `schema`; `ordering` is empty where the table has no such field. Where a null in
-    one of several fields would decide, `UnsupportedTable` names the key.
-    Surviving base rows come first, in their order, then the winning log rows in log order, then partial updates.
+    one of several fields would decide, `UnsupportedTable` names the key. `by_positions`: as `SliceRecords` has it.
+    Surviving base rows come first, in their order, then the winning log rows in log order, then partial updates, and
+    then the later base rows of keys that stand twice: the first of a key has to stay the first.
     """
     start = base if base is not None else schema.empty_table()
     if not logs:
@@ -87,19 +90,29 @@ def merge(
     heads = [head_of(block, number, ordering, gaps) for number, block in enumerate(logs)]
     only = {number: head.only for number, head in enumerate(heads) if head.only is not None}
     winners = find_winners(heads, mode)
-    first = winners.first_matches(only if gaps is None else None) if only or gaps is not None else None
+    first = winners.first_matches(by_positions, gaps is not None)
     matched = winners.match(start.column(KEY), chunked(ordering_values(start, ordering)), first)
-    shown, _ = winners.outcome(matched.beaten)
+    shown, _ = winners.outcome(matched.beaten, matched.replacing)
     filling, whole = None, shown
     if only or gaps is not None:
         kept = None if gaps is None else KeptRows.of(start, matched, winners, gaps)
         filling, partial = find_filling(heads, winners, shown, kept, mode, schema.names)
         whole = shown[~partial]
-    base_rows = start.filter(pa.array(~matched.replaced)) if matched.replaced.any() else start
+    gone = matched.replaced | matched.later
+    base_rows = start.filter(pa.array(~gone)) if gone.any() else start
     taken = take(logs, np.sort(winners.places[whole]))
     parts = [base_rows, *(rows_of(block) for block in taken if isinstance(block, Rows))]
+    places, times = winners.repeated(matched.replacing) if first is None else (_NOBODY, _NOBODY)
+    alone = np.isin(places, winners.places[whole])
+    for place, more in zip(places[alone].tolist(), times[alone].tolist(), strict=True):
+        (block,) = take(logs, np.array([place]))
+        parts += [rows_of(block)] * more
     if filling is not None and len(filling.places):
-        parts.append(filled_rows(filling, schema, lambda n: rows_of(logs[n]), lambda: [start], gaps or Gaps()))
+        filling = filling.repeated(places, times)
+        filled_from = start.filter(pa.array(matched.replaced)) if first is None else start
+        parts.append(filled_rows(filling, schema, lambda n: rows_of(logs[n]), lambda: [filled_from], gaps or Gaps()))
+    if matched.later.any():
+        parts.append(start.filter(pa.array(matched.later)))
     return pa.concat_tables(parts)
 
 

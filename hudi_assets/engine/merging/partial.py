@@ -16,7 +16,7 @@ wins, the log records fill them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from hudi_assets.engine.errors import UnsupportedTable
 from hudi_assets.engine.merging.gaps import Gaps
 from hudi_assets.engine.merging.ordering import ranks_of
-from hudi_assets.engine.merging.winners import BLOCK, FirstMatches, Flags, Head, Matched, Places, Winners, flags_of
+from hudi_assets.engine.merging.winners import BLOCK, Flags, Head, Matched, Places, Winners, flags_of
 from hudi_assets.engine.model import MergeMode
 
 _KEY = "_hoodie_record_key"
@@ -41,20 +41,31 @@ Groups = tuple[tuple[str, ...], ...]
 class Filling:
     """Rows that are filled: the places of log records that won, ascending, and per group of columns their sources.
 
-    `sources` has a row per group: the places of log records, negative where the value is the base row's.
+    `sources` has a row per group: the places of log records, negative where the value is the base row's. `nth`: which
+    of the base rows of the key that is, from 0.
     """
 
     places: Places
     groups: Groups
     sources: npt.NDArray[np.int64]
+    nth: Numbers
 
     def slice(self, start: int, length: int) -> Filling:
-        return Filling(self.places[start : start + length], self.groups, self.sources[:, start : start + length])
+        part = slice(start, start + length)
+        return Filling(self.places[part], self.groups, self.sources[:, part], self.nth[part])
 
     def by(self, groups: Groups) -> Filling:
         """The same by smaller groups."""
         of = {name: number for number, group in enumerate(self.groups) for name in group}
-        return Filling(self.places, groups, self.sources[[of[group[0]] for group in groups]])
+        return replace(self, groups=groups, sources=self.sources[[of[group[0]] for group in groups]])
+
+    def repeated(self, places: Places, times: Numbers) -> Filling:
+        """With rows that replace several base rows once for each. `times`: how often more than once those are there."""
+        counts = np.ones(len(self.places), np.int64)
+        mine = np.isin(places, self.places)
+        counts[np.searchsorted(self.places, places[mine])] += times[mine]
+        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return Filling(np.repeat(self.places, counts), self.groups, np.repeat(self.sources, counts, axis=1), nth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +112,9 @@ def together(fillings: Sequence[Filling]) -> Filling:
     alike = [filling.by(groups) for filling in fillings]
     places = np.concatenate([filling.places for filling in alike])
     sources = np.concatenate([filling.sources for filling in alike], axis=1)
-    order = np.argsort(places)
-    return Filling(places[order], groups, sources[:, order])
+    nth = np.concatenate([filling.nth for filling in alike])
+    order = np.argsort(places, kind="stable")
+    return Filling(places[order], groups, sources[:, order], nth[order])
 
 
 def find_filling(
@@ -155,7 +167,7 @@ def _find(heads: Sequence[Head], winners: Winners, numbers: Numbers, groups: Gro
     for now in _in_turns(records.numbers):
         fold(state, records, now)
     order = np.argsort(places)
-    return Filling(places[order], groups, state.sources[:, order])
+    return Filling(places[order], groups, state.sources[:, order], np.zeros(len(places), np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +216,16 @@ def _has(head: Head, groups: Groups) -> Flags:
 
 def _in_turns(numbers: Numbers) -> Iterator[Numbers]:
     """The first record of each key, then each second one, and so on."""
-    by_key = np.argsort(numbers, kind="stable")
-    sorted_ = numbers[by_key]
-    turns = np.arange(len(by_key)) - np.searchsorted(sorted_, sorted_)
+    by_key, turns = _turns(numbers)
     by_turn = np.argsort(turns, kind="stable")
     yield from np.split(by_key[by_turn], np.cumsum(np.bincount(turns))[:-1])
+
+
+def _turns(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Records in the order of their keys; and of each of these, how many of its key come before it."""
+    by_key = np.argsort(numbers, kind="stable")
+    sorted_ = numbers[by_key]
+    return by_key, np.arange(len(by_key)) - np.searchsorted(sorted_, sorted_)
 
 
 @dataclass(slots=True)
@@ -281,8 +298,9 @@ def filled_rows(
 ) -> pa.Table:
     """The rows of a filling, in the columns of the schema.
 
-    `rows_of`: a log block's rows, by its number. `base`: the base file's rows, part by part. What no record has stays
-    a gap: an update of a row that is nowhere.
+    `rows_of`: a log block's rows, by its number. `base`: the base file's rows, part by part; where rows of a key are
+    told apart (`Filling.nth`), those that are replaced. What no record has stays a gap: an update of a row that is
+    nowhere.
     """
     groups = filling.groups
     pieces: list[list[tuple[Numbers, pa.Table]]] = [[] for _ in groups]
@@ -325,20 +343,42 @@ def _from_base(
     order = np.argsort(np.concatenate([at for at, _ in pieces[keyed]]))
     keys = pa.concat_tables([rows.select([_KEY]) for _, rows in pieces[keyed]]).column(_KEY).take(pa.array(order))
     lacking = np.flatnonzero((filling.sources < 0).any(axis=0))
-    wanted = keys.take(pa.array(lacking)).combine_chunks()
-    first = FirstMatches(np.ones(len(wanted), np.bool_))
+    wanted = _Wanted(keys.take(pa.array(lacking)).combine_chunks(), filling.nth[lacking])
     for rows in base():
-        numbers = pc.index_in(rows.column(_KEY), value_set=wanted)
-        there = np.flatnonzero(flags_of(pc.is_valid(numbers)))
+        there, found_of = wanted.among(rows.column(_KEY))
         if not len(there):
             continue
-        hits = numbers.drop_null().to_numpy().astype(np.int64)
-        later = first.later(hits)
-        there, at = there[~later], lacking[hits[~later]]
+        at = lacking[found_of]
         for group, sources, found in zip(groups, filling.sources, pieces, strict=True):
             needed = sources[at] < 0
             if needed.any():
                 found.append((at[needed], rows.select(group).take(pa.array(there[needed]))))
+
+
+class _Wanted:
+    """Base rows that are asked for: the nth row of a key. They are asked for in the order of the base file."""
+
+    def __init__(self, keys: pa.Array, nth: Numbers) -> None:
+        self._keys = pc.unique(keys)
+        self._most = int(nth.max(initial=0)) + 1
+        codes = pc.index_in(keys, value_set=self._keys).to_numpy().astype(np.int64) * self._most + nth
+        self._order = np.argsort(codes)
+        self._codes = codes[self._order]
+        self._seen = np.zeros(len(self._keys), np.int64)
+
+    def among(self, keys: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
+        """Which of these rows are wanted, and as which of the wanted."""
+        numbers = pc.index_in(keys, value_set=self._keys)
+        there = np.flatnonzero(flags_of(pc.is_valid(numbers)))
+        hits = numbers.drop_null().to_numpy().astype(np.int64)
+        by_key, turns = _turns(hits)
+        nth = self._seen[hits]
+        nth[by_key] += turns
+        self._seen += np.bincount(hits, minlength=len(self._seen))
+        of = np.searchsorted(self._codes, hits * self._most + nth)
+        asked = nth < self._most
+        asked[asked] = self._codes[of[asked]] == (hits * self._most + nth)[asked]
+        return there[asked], self._order[of[asked]]
 
 
 def _in_order(

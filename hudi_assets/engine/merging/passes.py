@@ -13,7 +13,7 @@ read part by part and what was decided for is given out. What is held at a time:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -33,6 +33,7 @@ DEFAULT_MEMORY: Final = 1 << 30
 _MOST_PARTS: Final = 1 << 12
 _FILTERED_ROWS: Final = 1 << 17
 _FEWEST_ROWS: Final = 1 << 12
+_NOBODY: Final = np.empty(0, np.int64)
 _MANY: Final = 0.5  # with so many of a block's rows chosen, the others are not worth stepping over
 
 
@@ -55,6 +56,13 @@ class SliceRecords(Protocol):
     def block_sizes(self) -> Sequence[int]:
         """The bytes of each block as it is stored."""
 
+    @property
+    def by_positions(self) -> bool:
+        """True where all log records say which rows of the base file they change.
+
+        Hudi 1.x then gives each row of a key its record. By keys it changes the first row alone.
+        """
+
     def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
         """Some columns of all base rows in their order, about `most_bytes` at a time; the same parts each time."""
 
@@ -76,6 +84,8 @@ class _Decided:
     tombstones: Flags
     above: Flags
     replaced: Flags | None = None  # None: no base row is
+    later: Flags | None = None  # of a key that stands twice; None: there is none
+    repeated: dict[int, int] = field(default_factory=dict)  # record → how often more than once it is in the result
 
 
 @dataclass
@@ -107,7 +117,8 @@ class SliceMerge:
         heads, sizes = self._first_heads()
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self.log_records = int(self._starts[-1])
-        self._decided = _Decided(*(np.zeros(self.log_records, np.bool_) for _ in range(3)))
+        rows, tombstones, above = np.zeros((3, self.log_records), np.bool_)
+        self._decided = _Decided(rows, tombstones, above)
         for part in range(self.parts):
             self._decide(heads if part == 0 else list(self._heads(part)))
 
@@ -163,30 +174,41 @@ class SliceMerge:
         decided = self._decided
         winners = find_winners(heads, self.mode, alive=self.leaving is not None).beside(above)
         compared = self.ordering if self.mode.compares_base_rows else ()
-        fills = self._only if self.gaps is None else None
-        first = winners.first_matches(fills) if fills or self.gaps is not None else None
-        replaced, beaten, kept = [], [np.empty(0, np.int64)], []
+        first = winners.first_matches(self.source.by_positions, self.gaps is not None)
+        found, kept = [], []
         # Where a base row may win, its gaps are asked for too.
         for rows in self._base([KEY, *compared] if self.gaps is None or not compared else self._names):
             values = chunked(ordering_values(rows, compared)) if compared else None
             matched = winners.match(rows.column(KEY), values, first)
             if self.gaps is not None:
                 kept.append(KeptRows.of(rows, matched, winners, self.gaps))
-            replaced.append(matched.replaced)
-            beaten.append(matched.beaten)
-        if replaced:
-            now = np.concatenate(replaced)
-            decided.replaced = now if decided.replaced is None else decided.replaced | now
-        shown, tombstones = winners.outcome(np.concatenate(beaten))
+            found.append(matched)
+        self._mark([matched.replaced for matched in found], [matched.later for matched in found])
+        replacing = np.concatenate([_NOBODY, *(matched.replacing for matched in found)])
+        shown, tombstones = winners.outcome(np.concatenate([_NOBODY, *(m.beaten for m in found)]), replacing)
+        places, times = winners.repeated(replacing) if first is None else (_NOBODY, _NOBODY)
         if self._only or self.gaps is not None:
             base = None if self.gaps is None else kept_together(kept)
             filling, partial = find_filling(heads, winners, shown, base, self.mode, self._names)
-            self._fillings.append(filling)
+            self._fillings.append(filling.repeated(places, times))
             shown = shown[~partial]
+            alone = np.isin(places, winners.places[shown])
+            places, times = places[alone], times[alone]
+        decided.repeated |= dict(zip(self._flat(places).tolist(), times.tolist(), strict=True))
         decided.rows[self._flat(winners.places[shown])] = True
         if self.leaving is not None and len(tombstones):
             met = self.leaving.met(winners.ordering.take(pa.array(tombstones)).combine_chunks())
             decided.tombstones[self._flat(winners.places[tombstones[met]])] = True
+
+    def _mark(self, replaced: Sequence[Flags], later: Sequence[Flags]) -> None:
+        """Of the parts of the base file, by this pass over it."""
+        decided = self._decided
+        if replaced:
+            now = np.concatenate(replaced)
+            decided.replaced = now if decided.replaced is None else decided.replaced | now
+        if any(flags.any() for flags in later):
+            now = np.concatenate(later)
+            decided.later = now if decided.later is None else decided.later | now
 
     def _base(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Base rows in these columns at least; read whole, and kept for `rows`, where they fit."""
@@ -214,17 +236,42 @@ class SliceMerge:
     # ------------------------------------------------------------------------------------------ giving out
 
     def rows(self) -> Iterator[pa.Table]:
-        """The merged rows: base rows that stay, in their order, then log rows and then partial updates in log order."""
+        """The merged rows: base rows that stay, in their order, then log rows and then partial updates in log order.
+
+        Last come the later base rows of keys that stand twice, so that the first row of a key stays the first.
+        """
+        decided = self._decided
+        gone = decided.replaced
+        if gone is not None and decided.later is not None:
+            gone = gone | decided.later
+        yield from self._base_rows(None if gone is None else ~gone)
+        for records in self._taken(decided.rows):
+            if isinstance(records, Rows):
+                yield records.table
+        if decided.repeated:
+            yield from self._repeated(decided.repeated)
+        if self._fillings:
+            yield from self._filled(together(self._fillings))
+        if decided.later is not None:
+            yield from self._base_rows(decided.later)
+
+    def _base_rows(self, chosen: Flags | None) -> Iterator[pa.Table]:
+        """The base rows that are chosen; None: all."""
         start = 0
         for rows in self._base(self._names):
             end = start + len(rows)
-            yield rows if self._decided.replaced is None else _filtered(rows, ~self._decided.replaced[start:end])
+            yield rows if chosen is None else _filtered(rows, chosen[start:end])
             start = end
-        for records in self._taken(self._decided.rows):
-            if isinstance(records, Rows):
-                yield records.table
-        if self._fillings:
-            yield from self._filled(together(self._fillings))
+
+    def _repeated(self, times: Mapping[int, int]) -> Iterator[pa.Table]:
+        """Log rows as often as they are in the result beyond once."""
+        flags = np.zeros(self.log_records, np.bool_)
+        flags[list(times)] = True
+        left = np.array([times[record] for record in sorted(times)])
+        for records in self._taken(flags):
+            rows = rows_of(records)
+            yield rows.take(pa.array(np.repeat(np.arange(len(rows)), left[: len(rows)])))
+            left = left[len(rows) :]
 
     def _filled(self, filling: Filling) -> Iterator[pa.Table]:
         """Partial updates as whole rows. All log blocks and base rows are read for each part that the memory holds."""
@@ -232,7 +279,12 @@ class SliceMerge:
         step = self._rows_at_once()
         for start in range(0, len(filling.places), step):
             part = filling.slice(start, step)
-            yield filled_rows(part, schema, self._rows_of, lambda: self._base(self._names), self.gaps or Gaps())
+            yield filled_rows(part, schema, self._rows_of, self._to_fill_from, self.gaps or Gaps())
+
+    def _to_fill_from(self) -> Iterator[pa.Table]:
+        """All base rows. Where each row of a key has its record, those that have one."""
+        each = self.source.by_positions and self.gaps is None
+        return self._base_rows(self._decided.replaced if each else None)
 
     def _rows_at_once(self) -> int:
         first = next(iter(self._base(self._names)), None)

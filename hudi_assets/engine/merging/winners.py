@@ -7,7 +7,7 @@ place that has it. The rules are those of `merge`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -72,21 +72,21 @@ class Head:
 
 @dataclass(slots=True)
 class FirstMatches:
-    """A key may stand twice in a base file. As in Hudi, partial updates change its first row alone.
+    """A key may stand twice in a base file. By keys, Hudi's readers change its first row alone.
 
-    `partial`: per number of a key, whether its record is a partial update. Base rows are asked for in their order.
+    `alone`: per number of a key, whether its record does so. Base rows are asked for in their order.
     """
 
-    partial: Flags
+    alone: Flags
     _met: Flags = field(init=False)
 
     def __post_init__(self) -> None:
-        self._met = np.zeros(len(self.partial), np.bool_)
+        self._met = np.zeros(len(self.alone), np.bool_)
 
     def later(self, hits: npt.NDArray[np.int64]) -> Flags:
         """Which of these matches, by their keys' numbers, are not the first of their key."""
         later = np.zeros(len(hits), np.bool_)
-        mine = np.flatnonzero(self.partial[hits])
+        mine = np.flatnonzero(self.alone[hits])
         numbers, before = hits[mine], np.count_nonzero(self._met)
         met = self._met[numbers]
         self._met[numbers] = True
@@ -100,11 +100,16 @@ class FirstMatches:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Per base row: a log record replaces it. And the numbers of the keys that a base row keeps, with its place."""
+    """Per base row: a log record replaces it; it is a later one of its key, which log records do not change.
+
+    And the numbers of the keys that a base row keeps, with its place, and of those whose row is replaced.
+    """
 
     replaced: Flags
+    later: Flags
     beaten: npt.NDArray[np.int64]
     keeping: npt.NDArray[np.int64]
+    replacing: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,28 +139,31 @@ class Winners:
         at = pc.if_else(pa.array(compared), least.column("at_min").take(found), self.ordering)
         return replace(self, ordering=at, barred=self.barred & ~compared)
 
-    def first_matches(self, blocks: Iterable[int] | None) -> FirstMatches:
-        """For `match`, where these blocks hold partial updates. A delete among them ends all rows of its key.
+    def first_matches(self, by_positions: bool, gaps: bool) -> FirstMatches | None:
+        """For `match`: which log records change the first base row of their key alone. None: none of them does.
 
-        Without blocks each record changes the first row alone, deletes too.
+        All do that are merged by keys. Where they have positions, each row of the key has its record. Here rows with
+        gaps are filled from the first all the same.
         """
-        if blocks is None:
+        if not by_positions:
             return FirstMatches(np.ones(len(self.places), np.bool_))
-        return FirstMatches(np.isin(self.places // BLOCK, list(blocks)) & ~self.deleted)
+        return FirstMatches(~self.deleted) if gaps else None
 
     def match(
         self, keys: pa.ChunkedArray, ordering: pa.ChunkedArray | None, first: FirstMatches | None = None
     ) -> Matched:
         """Against base rows; `ordering` may be None where no mode compares them (every key is barred)."""
         if not len(keys):
-            return Matched(np.empty(0, np.bool_), np.empty(0, np.int64), np.empty(0, np.int64))
+            none, numbers = np.empty(0, np.bool_), np.empty(0, np.int64)
+            return Matched(none, none, numbers, numbers, numbers)
         numbers = pc.index_in(keys, value_set=self.keys)
         found = flags_of(pc.is_valid(numbers))
         hits = numbers.drop_null().to_numpy().astype(np.int64)
-        if first is not None and (later := first.later(hits)).any():
-            found = found.copy()
-            found[np.flatnonzero(found)[later]] = False
-            hits = hits[~later]
+        later = np.zeros(len(keys), np.bool_)
+        if first is not None and (behind := first.later(hits)).any():
+            later[np.flatnonzero(found)[behind]] = True
+            found = found & ~later
+            hits = hits[~behind]
         wins = self.barred[hits]
         open_ = np.flatnonzero(~wins)
         if len(open_) and ordering is not None:
@@ -167,16 +175,27 @@ class Winners:
             wins[open_] = log_wins
         replaced = np.zeros(len(keys), np.bool_)
         replaced[found] = wins
-        return Matched(replaced, hits[~wins], np.flatnonzero(found)[~wins])
+        return Matched(replaced, later, hits[~wins], np.flatnonzero(found)[~wins], hits[wins])
 
-    def outcome(self, beaten: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def outcome(
+        self, beaten: npt.NDArray[np.int64], replacing: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Which winners are rows of the result, and which are deletes with an ordering value: by their key's number.
 
-        `beaten`: the numbers of the keys that a base row keeps.
+        `beaten`: the numbers of the keys that a base row keeps. `replacing`: of those whose row is replaced.
         """
         left = np.ones(len(self.places), np.bool_)
         left[beaten] = False
+        left[replacing] = True  # of several rows of the key a later one was kept
         return np.flatnonzero(left & ~self.deleted), np.flatnonzero(left & self.deleted & ~self.barrier)
+
+    def repeated(self, replacing: npt.NDArray[np.int64]) -> tuple[Places, npt.NDArray[np.int64]]:
+        """The places of rows that replace several base rows, ascending, and how often more than once each."""
+        numbers, times = np.unique(replacing, return_counts=True)
+        again = (times > 1) & ~self.deleted[numbers]
+        places = self.places[numbers[again]]
+        order = np.argsort(places)
+        return places[order], times[again][order] - 1
 
 
 def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False) -> Winners:

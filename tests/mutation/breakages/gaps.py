@@ -66,13 +66,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         _LOOP,
     ),
     Breakage(
-        "a row with gaps changes each base row of its key",
-        _PASSES,
-        "        first = winners.first_matches(fills) if fills or self.gaps is not None else None\n",
-        "        first = winners.first_matches(fills) if fills else None\n",
-        _TWICE,
-    ),
-    Breakage(
         "a delete ends each base row of its key in a table with gaps",
         f"{_ENGINE}/merging/winners.py",
         "            return FirstMatches(np.ones(len(self.places), np.bool_))\n",

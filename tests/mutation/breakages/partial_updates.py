@@ -102,27 +102,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         ("tests/unit/test_any_table.py::test_partial_updates_are_not_merged_as_hudi_0_x_merges",),
     ),
     Breakage(
-        "a partial update is filled from each base row of its key",
-        _PARTIAL,
-        "        there, at = there[~later], lacking[hits[~later]]\n",
-        "        at = lacking[hits]\n",
-        ("tests/property/test_partial_updates.py::test_a_key_that_stands_twice_in_a_base_file",),
-    ),
-    Breakage(
-        "a partial update changes each base row of its key",
-        _PASSES,
-        "        first = winners.first_matches(fills) if fills or self.gaps is not None else None\n",
-        "        first = winners.first_matches(fills) if self.gaps is not None else None\n",
-        ("tests/property/test_partial_updates.py::test_a_key_that_stands_twice_in_a_base_file",),
-    ),
-    Breakage(
-        "a delete in a partial update ends one base row of its key",
-        "hudi_assets/engine/merging/winners.py",
-        "list(blocks)) & ~self.deleted)\n",
-        "list(blocks)))\n",
-        ("tests/property/test_partial_updates.py::test_a_key_that_stands_twice_in_a_base_file",),
-    ),
-    Breakage(
         "a plan with a partial update without its ordering value is published",
         _READER,
         "columns_not_merged(names) or _unordered(only, ordering) or ",

@@ -52,6 +52,12 @@ def log_version(path: str) -> int:
     return int(match["version"])
 
 
+def instant_in_name(path: str) -> str | None:
+    """The instant in a base file's name."""
+    match = _BASE.fullmatch(path.rpartition("/")[2])
+    return match["instant"] if match else None
+
+
 def holds_changes(name: str) -> bool:
     """True for a file of change data beside a slice's files (`hoodie.table.cdc.enabled`)."""
     return _CHANGES.fullmatch(name) is not None

@@ -38,6 +38,7 @@ from hudi_assets.engine.table.settings.not_merged import LET_HUDI_BY_VERSION
 log = logging.getLogger(__name__)
 
 OPERATION = "_hoodie_operation"
+_POSITIONS = HeaderKey.RECORD_POSITIONS
 APPLIED_PROPERTY = "hudi_assets.applied"
 """In a block's schema: its deletes were merged into the base file already (see `residue`)."""
 _AVRO_BLOCKS = "Let its writers write Avro blocks (hoodie.logfile.data.block.format=avro)."
@@ -120,6 +121,12 @@ class StoredBlock:
             only = frozenset(names) if is_partial(block) else None
             problem = columns_not_merged(names) or _unordered(only, ordering) or _text_of_rows(block, schema, ordering)
             return Rows(avro_project.project(rows, pa.schema(asked)), only), problem
+
+    @property
+    def positions_in(self) -> str | None:
+        """The instant of the base file in which the records have positions; None where they have none."""
+        header = self.block.header
+        return header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS) if _POSITIONS in header else None
 
     def _whole(self, storage: Storage) -> LogBlock:
         content = storage.read_at(self.path, self.block.content_offset, self.block.content_size)

@@ -15,6 +15,7 @@ from hudi_assets.engine.format.parquet_reader import open_parquet, parquet_damag
 from hudi_assets.engine.merging.merge import LogRecords, head_columns
 from hudi_assets.engine.merging.winners import Flags
 from hudi_assets.engine.storage import Storage
+from hudi_assets.engine.table.layout.names import instant_in_name
 from hudi_assets.engine.table.log_files.reader import NOT_READ_WIDER, FoundBlocks, find_blocks, refuse_columns
 from hudi_assets.engine.table.slices.reader import SliceReader
 
@@ -127,6 +128,12 @@ class StoredSlice:
     @property
     def block_sizes(self) -> Sequence[int]:
         return [stored.block.content_size for stored in self.found.blocks]
+
+    @property
+    def by_positions(self) -> bool:
+        """As PositionBasedFileGroupRecordBuffer asks: all blocks have positions, and in this base file."""
+        base = self.base_file and instant_in_name(self.base_file)
+        return bool(base) and all(stored.positions_in == base for stored in self.found.blocks)
 
     def base(self, columns: Sequence[str], most_bytes: int) -> Iterator[pa.Table]:
         if self.base_file:
