@@ -1,6 +1,7 @@
 """A real daemon with a real code server: a hung write turns a check red by itself, and an alert is sent.
 
 `DAEMON_SECONDS`: how long ticks are counted and memory is read (30). `DAEMON_TABLES`: how many tables more (0).
+`DAEMON_POSTGRES=here`: its instance is on a PostgreSQL that is started for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dagster import AssetKey, AssetMaterialization
 
 from tests.dagster.live import Daemon, hang, live_daemon
 from tests.dagster.ticking import MORE
+from tests.postgresql import at_url
 
 SECONDS = int(os.environ.get("DAEMON_SECONDS", "30"))
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900 + SECONDS)]
@@ -24,8 +26,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900 + 
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     tables = dict.fromkeys(("events", "still", *MORE), timedelta(hours=1))
     home = tmp_path_factory.mktemp("platform")
-    with live_daemon(home, tables, "telemetry: {enabled: false}\n", {}) as opened:
-        yield opened
+    with at_url(os.environ.get("DAEMON_POSTGRES")) as url:
+        storage = f"storage: {{postgres: {{postgres_url: '{url}'}}}}\n" if url else ""
+        with live_daemon(home, tables, "telemetry: {enabled: false}\n" + storage, {}) as opened:
+            yield opened
 
 
 def test_a_hung_write_is_red_within_two_ticks_and_a_mended_one_green(daemon: Daemon) -> None:
