@@ -129,7 +129,8 @@ def test_answers_through_time_do_not_change(release: str, path: Path, readers: R
     same_incremental(before, after)
 
 
-@pytest.mark.parametrize("writer", ["ours", pytest.param("hudi", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("writer", ["ours", "hudi"])
 def test_hudi_executes_our_pending_plan(writer: str, path: Path, readers: Readers) -> None:
     """`run_compaction(op => 'execute')` on our plan, with an upsert beside it: every row is still there."""
     hudi = readers.hudi["0.15.0"]

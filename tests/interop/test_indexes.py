@@ -294,6 +294,7 @@ BY_METADATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_bloom_index_that_goes_by_the_metadata_table(writer: Writer, path: Path, readers: Readers) -> None:
     """It looks only into base files that column_stats has: ours have entries, which are those of Hudi itself."""

@@ -298,7 +298,8 @@ def hudi_goes_on(readers: All, table: HudiTable) -> None:
     same(before, {"the engine": readers.ours(table), **readers.theirs(table)}, "Hudi cleaned")
 
 
-@pytest.mark.parametrize("log_block_format", ["parquet", pytest.param("avro", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("log_block_format", ["parquet", "avro"])
 def test_tombstones_in_a_residue_log(log_block_format: str, path: Path, readers: All) -> None:
     table = created(path, OURS, log_block_format)
     readers.write(table, *[(key, 1, "0") for key in "abcdef"])

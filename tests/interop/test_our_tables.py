@@ -23,7 +23,7 @@ SHAPES = {
     "parquet-timestamp-ordering": Shape(ordering_field="at"),
     "avro-timestamp-ordering": Shape(ordering_field="at", log_block_format="avro"),
 }
-IN_SLICE = ("parquet-partitioned", "avro-complex-key-no-hive-style")
+IN_SLICE = ("avro-complex-key-no-hive-style",)
 
 
 def _shapes() -> list[object]:

@@ -102,6 +102,7 @@ def test_hudi_s_table(writer: str, path: Path, session: LocalSession, releases: 
     same_in_every_range(table, releases, "compacted in part", every=3)
 
 
+@pytest.mark.slow
 def test_hudi_cleans_and_archives(path: Path, hudi_0_15: Hudi) -> None:
     """As of every commit there ever was: the answer of that time, or a refusal that names an instant that answers."""
     options = hudi_options(name="t") | BUSY

@@ -2,7 +2,7 @@
 
 MERGE INTO with some columns writes partial updates; late ones, several column sets, deletes, updates and inserts
 meet each other in 24 keys. Our queries are compared with Hudi's row by row, before and after each compaction, which
-is executed natively or by Hudi. `INTEROP_STATEMENTS` (16) statements a table, `INTEROP_SEED` (1).
+is executed natively or by Hudi. `INTEROP_STATEMENTS` (10) statements a table, `INTEROP_SEED` (1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.tables.local_session import LocalSession
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(3600)]
 
 SEED = int(os.environ.get("INTEROP_SEED", "1"))
-STATEMENTS = int(os.environ.get("INTEROP_STATEMENTS", "16"))
+STATEMENTS = int(os.environ.get("INTEROP_STATEMENTS", "10"))
 KEYS = 24
 # With a limit for small files 1.2.0 itself fails to merge a partial update into a base file without log files
 # (FileGroupReaderBasedMergeHandle: ClassCastException), whoever made that base file.
