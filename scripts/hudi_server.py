@@ -141,6 +141,33 @@ class Server:
         instants = self._meta_client(request["path"]).getActiveTimeline().getInstants()
         return {"instants": [[_time(i), i.getAction(), str(i.getState())] for i in instants]}
 
+    def stream(self, request: Request) -> Answer:
+        """Spark's streaming sink takes the Parquet files of folder `source` that are new, one in each batch."""
+        schema = self._spark.read.parquet(request["source"]).schema
+        files = self._spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(request["source"])
+        options = {**self._writer_defaults, **request["options"], "checkpointLocation": request["checkpoint"]}
+        sink = files.writeStream.format("hudi").options(**options).outputMode("append").trigger(availableNow=True)
+        sink.start(request["path"]).awaitTermination()
+        return {}
+
+    def checkpoints(self, request: Request) -> Answer:
+        """From where Hudi Streamer and the streaming sink `identifier` would go on; None: from their beginning.
+
+        The sink's is Hudi's own answer. The streamer's classes are not in the bundle: so this goes back over the
+        commits as they do (StreamerCheckpointUtils), with Hudi's timeline and metadata.
+        """
+        hudi = self._spark.sparkContext._jvm.org.apache.hudi.common
+        commits = self._meta_client(request["path"]).getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+        instants = list(commits.getInstants())
+        streamers = None
+        for instant in reversed([i for i in instants if i.getAction() == "deltacommit"] or instants):
+            metadata = hudi.table.timeline.TimelineUtils.getCommitMetadata(instant, commits)
+            keys = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
+            streamers = streamers or next(filter(None, map(metadata.getMetadata, keys)), None)
+        key, name = "_hudi_streaming_sink_checkpoint", request["identifier"]
+        sinks = hudi.util.CommitUtils.getValidCheckpointForCurrentWriter(commits, key, name)
+        return {"streamer": streamers, "sink": sinks.get() if sinks.isPresent() else None}
+
     def properties(self, request: Request) -> Answer:
         """hoodie.properties through HoodieTableConfig, defaults included."""
         properties = self._meta_client(request["path"]).getTableConfig().getProps()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
+from hudi_assets.engine.actions.archiving.checkpoints import last_checkpoints
 from hudi_assets.engine.actions.archiving.metadata_table import archive_metadata_table
 from hudi_assets.engine.actions.archiving.plan import Bounds, keep_of, plan_archive
 from hudi_assets.engine.actions.cleaning.plan import earliest_to_retain, retention
@@ -101,6 +102,7 @@ class Archiver:
             deltas=compaction.max_delta_commits if compaction.trigger in _COUNTING else 0,
             archived=frozenset((i.timestamp, i.action) for i in listed if i.is_completed and i.file_name in archived),
             metadata_compacted=self._metadata_compacted(),
+            checkpoints=last_checkpoints(state),
         )
 
     def _taken_back(self) -> frozenset[str]:

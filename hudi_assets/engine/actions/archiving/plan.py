@@ -9,12 +9,13 @@ anything that is not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import Action, Instant, NothingToDo
 from hudi_assets.engine.model.settings import whole_number
+from hudi_assets.engine.table.settings.config import ARCHIVE_BEYOND_CHECKPOINT
 from hudi_assets.engine.timeline.instants import WRITES, Timeline
 
 MIN_COMMITS: Final = "hoodie.keep.min.commits"
@@ -42,6 +43,7 @@ class Bounds:
     still there. `deltas`: so many delta commits since the last compaction a trigger counts.
     `archived`: instants that the archive holds already, whose deletion a crash cut short. `metadata_compacted`: the
     metadata table's last compaction ("": it had none): what it says of later writes counts by the active timeline.
+    `checkpoints`: the writes from which Hudi's streaming writers go on, and whose they are.
     """
 
     cleaned_from: str | None = None
@@ -50,6 +52,7 @@ class Bounds:
     deltas: int = 0
     archived: frozenset[tuple[str, Action]] = frozenset()
     metadata_compacted: str | None = None
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
 
 
 def keep_of(properties: Mapping[str, str], where: str) -> Keep:
@@ -115,6 +118,8 @@ def _held(timeline: Timeline, writes: tuple[Instant, ...], bounds: Bounds) -> It
         yield savepoint.timestamp, f"savepoint {savepoint.timestamp}"
     for instant in sorted(bounds.replacing):
         yield instant, f"replacecommit {instant}, whose replaced files are not cleaned yet,"
+    for instant, whose in sorted(bounds.checkpoints.items()):
+        yield instant, f"write {instant}, which has the last checkpoint of {whose} ({ARCHIVE_BEYOND_CHECKPOINT}),"
     if bounds.metadata_compacted is not None:
         last = bounds.metadata_compacted
         later = (i.timestamp for i in writes if (i.completion or i.timestamp) > last)

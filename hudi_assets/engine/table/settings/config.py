@@ -66,6 +66,7 @@ TIMELINE_ZONE: Final = "hudi_assets.timeline.zone"
 METADATA_SWITCH_OFF: Final = "hudi_assets.metadata.switch.off"
 DELETES_EVENT_TIME: Final = "hudi_assets.deletes.event.time"
 PUBLISH_PARTITIONS: Final = "hudi_assets.publish.partitions"
+ARCHIVE_BEYOND_CHECKPOINT: Final = "hudi_assets.archive.beyond.checkpoint"
 LOG_BLOCK_FORMAT: Final = "hoodie.logfile.data.block.format"
 LOG_FILE_MAX_SIZE: Final = "hoodie.logfile.max.size"
 BUCKETS: Final = "hoodie.bucket.index.num.buckets"
@@ -82,7 +83,7 @@ _SAYS_HOW_TO_READ: Final = frozenset(
 )
 _OWN_SETTINGS: Final = (_SAYS_HOW_TO_READ - {EVENT_TIME_FIELD}).union(
     (CLOCK, WRITERS, EXECUTOR, CARRY_OVER, TABLE_SERVICES, EXACT_SPLIT, QUERY_GRACE, QUERY_GRACE_LEAST),
-    (METADATA_SWITCH_OFF, MERGE_RULES, TIMELINE_ZONE, WHOLE_SLICES),
+    (METADATA_SWITCH_OFF, MERGE_RULES, TIMELINE_ZONE, WHOLE_SLICES, ARCHIVE_BEYOND_CHECKPOINT),
 )
 _CHOICES: Final = {
     CLOCK: ("system", "commit"),
@@ -95,6 +96,7 @@ _CHOICES: Final = {
     DELETES_EVENT_TIME: ("latency", "commit"),
     PUBLISH_PARTITIONS: ("true", "false"),
     WHOLE_SLICES: ("true", "false"),
+    ARCHIVE_BEYOND_CHECKPOINT: ("true", "false"),
 }
 
 
