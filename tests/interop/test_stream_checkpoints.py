@@ -75,7 +75,7 @@ class Streamer:
         self.rounds += 1
         prefix = self.key.partition(".")[0] + "."
         noted = {"hoodie.datasource.write.commitmeta.key.prefix": prefix, self.key: str(self.rounds)}
-        return self.table.hudi_upserts(*rows, **noted)
+        return self.table.hudi_upserts(*rows, deleted=(), **noted)
 
     def goes_on(self) -> bool:
         return found(self.table) == str(self.rounds) if self.rounds else not self.table.path.exists()
@@ -109,6 +109,7 @@ def test_the_streamer_goes_on(kind: Kind, key: str, hudi: Running, path: Path) -
 
 def kept_through_housekeeping(table: Subject, streamer: Streamer) -> None:
     """Cleaned and archived, while others write more than an archiving keeps."""
+    assert "Hudi Streamer" in {writer.name for writer in table.open().profile().writers}
     table.we_compact(200)
     assert isinstance(housekeeper(table).clean(), CleanResult)
     assert streamer.goes_on(), "cleaned"
@@ -138,7 +139,7 @@ def test_a_checkpoint_that_was_archived_is_lost(beyond: str, hudi: Running, path
     streamer.round((0, 0), (1, 1))
     busy = {"hoodie.archive.automatic": "true", "hoodie.clean.automatic": "true"} if beyond == "Hudi" else {}
     for number in range(8):
-        table.hudi_upserts((number, 10 + number), **{**SOON, **busy})
+        table.hudi_upserts((number, 10 + number), deleted=(), **{**SOON, **busy})
     if beyond != "Hudi":
         assert isinstance(housekeeper(table).archive(), NothingToDo)
         assert streamer.goes_on()
@@ -184,7 +185,9 @@ class Sink:
         return set(timeline_files.completed(self.table.path, "deltacommit")) != before
 
 
-@pytest.mark.parametrize("kind", [Kind("0.15.0", 6, metadata=False), Kind("1.2.0", 9, metadata=False)], ids=lambda k: k.name)
+@pytest.mark.parametrize(
+    "kind", [Kind("0.15.0", 6, metadata=False), Kind("1.2.0", 9, metadata=False)], ids=lambda kind: kind.name
+)
 def test_the_sink_goes_on(kind: Kind, hudi: Running, path: Path, tmp_path: Path) -> None:
     table = Subject(kind, SHAPE, path, hudi)
     sink = Sink(table, tmp_path)
@@ -200,6 +203,7 @@ def test_the_sink_goes_on(kind: Kind, hudi: Running, path: Path, tmp_path: Path)
     for number in range(6):
         table.we_upsert((number, 70 + number))
     table.we_compact(200)
+    assert "Spark Structured Streaming" in {writer.name for writer in table.open().profile().writers}
     assert isinstance(housekeeper(table).clean(), CleanResult)
     assert isinstance(housekeeper(table).archive(), ArchiveResult)
     sink.dies_before_sparks_last_word()

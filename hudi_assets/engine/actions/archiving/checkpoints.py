@@ -1,9 +1,9 @@
 """The commits from which Hudi's streaming writers go on.
 
-Hudi Streamer and Spark's streaming sink keep how far they have read in their commits' metadata. They go back through the
-active timeline until a commit has it (StreamerCheckpointUtils, CommitUtils.getValidCheckpointForCurrentWriter). Of a
-merge-on-read table the streamer sees the delta commits alone, as long as there is one. What was archived they do not
-look at: the streamer then begins anew, by its source's own default. Hudi's archiver does not see to it (apache/hudi
+Hudi Streamer and Spark's streaming sink keep how far they have read in their commits' metadata. They go back through
+the active timeline until a commit has it (StreamerCheckpointUtils, CommitUtils.getValidCheckpointForCurrentWriter). Of
+a merge-on-read table the streamer sees the delta commits alone, as long as there is one. What was archived they do not
+look at: the streamer then begins anew, by its source's own default. Hudi's archiver does not see to that (apache/hudi
 17848).
 """
 
@@ -52,7 +52,7 @@ def _streams(extra: Mapping[str, str]) -> Iterator[str]:
 
 
 def _identifiers(noted: str) -> tuple[str, ...]:
-    """The sink's checkpoint is a map from each query's identifier to its batch (CommitUtils.getCheckpointValueAsString)."""
+    """The sink's checkpoint maps each query's identifier to its batch (CommitUtils.getCheckpointValueAsString)."""
     try:
         value = json.loads(noted)
     except ValueError:
