@@ -107,7 +107,7 @@ def _compact(groups: Sequence[Group], timeline: Timeline, wanted: frozenset[str]
             owners.append(group)
     if not settled:
         return None
-    instant, suited = placement.place(settled)
+    instant, suited = placement.place([placement.span(*one) for one in settled])
     assert suited
     _check(instant, [settled[n] for n in suited], timeline)
     for n in suited:

@@ -51,7 +51,7 @@ def chosen(placement: PastInstant, slice_: FileSlice, *requested: int) -> list[s
 def instant_of(placement: PastInstant, slice_: FileSlice, *requested: int) -> str:
     slice_ = placement.considered(slice_)
     logs = [one for one in slice_.log_files if one.base_instant in {t(r) for r in requested}]
-    instant, suited = placement.place([(slice_, placement.settle(slice_, logs))])
+    instant, suited = placement.place([placement.span(slice_, placement.settle(slice_, logs))])
     assert suited == {0}
     return instant
 
@@ -136,11 +136,12 @@ def test_file_groups_that_need_another_instant_wait() -> None:
     """g's own cut is above the requested time of a log file that f keeps."""
     placement = place({10: 20, 30: 40, 50: 60, 70: 80, 90: 95})
     f, g = slice_of(10, 30, 50), slice_of(10, 50, 70, 90, group="g")
-    settled = [(f, f.log_files[:1]), (g, g.log_files[:3])]
-    instant, suited = placement.place(settled)
+    spans = [placement.span(f, f.log_files[:1]), placement.span(g, g.log_files[:3])]
+    instant, suited = placement.place(spans)
     assert suited == {0}
     assert t(20) < instant < t(30)
-    instant, suited = placement.place([(f, f.log_files[:2]), (g, g.log_files[:1])])
+    spans = [placement.span(f, f.log_files[:2]), placement.span(g, g.log_files[:1])]
+    instant, suited = placement.place(spans)
     assert suited == {0, 1}
     assert t(40) < instant < t(50)
 

@@ -126,8 +126,11 @@ class _UpTo:
     def settle(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
         return slice_.log_files[: min(len(chosen), self.count)]
 
-    def place(self, settled: Sequence[tuple[FileSlice, tuple[LogFile, ...]]]) -> tuple[str, frozenset[int]]:
-        return "9", frozenset(range(len(settled)))
+    def span(self, slice_: FileSlice, settled: tuple[LogFile, ...]) -> tuple[str, str]:
+        return "", "~"
+
+    def place(self, spans: Sequence[tuple[str, str]]) -> tuple[str, frozenset[int]]:
+        return "9", frozenset(range(len(spans)))
 
 
 @pytest.mark.parametrize(("up_to", "taken"), [(3, 3), (2, 1), (1, 1), (0, 0)])
@@ -139,8 +142,8 @@ def test_beside_a_write_in_progress_what_is_due_is_taken(up_to: int, taken: int)
     slice_ = FileSlice("p", "f", "1", None, logs)
     strategy = EventTimeBased(1, known, MergeRule(MergeMode.EVENT_TIME_ORDERING, by_event_time=True), whole_slices=True)
     found, held = candidates(FileView({("p", "f"): (slice_,)}, {}), strategy, _UpTo(up_to), ["p"], 1)
-    assert [len(one.chosen) for one in found] == ([taken] if taken else [])
-    assert [log.name for one in held for log in one.chosen] == ([] if taken else ["l0"])
+    assert [one.number for one in found] == ([taken] if taken else [])
+    assert [log.name for one in held for log in one.whole.chosen] == ([] if taken else ["l0"])
 
 
 @VERSIONS

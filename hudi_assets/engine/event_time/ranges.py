@@ -10,7 +10,7 @@ from itertools import chain, starmap
 from typing import Final
 
 from hudi_assets.engine.columns import column
-from hudi_assets.engine.model import LogFile
+from hudi_assets.engine.model import BaseFile, LogFile
 from hudi_assets.engine.model.log_summary import LogSummary
 from hudi_assets.engine.table.slices.parts import Part
 
@@ -77,6 +77,12 @@ def oldest(logs: Sequence[LogFile], ranges: Ranges) -> Oldest:
         return ()
     first = min(lows)[1]
     return first, ranges[first.path]
+
+
+def not_usual(logs: Sequence[LogFile | BaseFile], ranges: Ranges) -> dict[str, LogSummary]:
+    """Of those log files that are not merged here, or hold partial updates: nearly always none."""
+    known = ((log.path, ranges[log.path]) for log in logs)
+    return {path: summary for path, summary in known if summary.partial or summary.not_merged is not None}
 
 
 class RangesOfParts(Mapping[str, LogSummary]):

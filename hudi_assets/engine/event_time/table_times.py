@@ -15,7 +15,7 @@ from typing import Final
 from hudi_assets.engine.event_time import column_unit
 from hudi_assets.engine.event_time.column_unit import column_of, ordering_of, stated_unit
 from hudi_assets.engine.event_time.hidden_times import hidden_by_file, of_an_unread_file
-from hudi_assets.engine.event_time.ranges import KnownOfLogs, Oldest, RangesOfParts, oldest, spread
+from hudi_assets.engine.event_time.ranges import KnownOfLogs, Oldest, RangesOfParts, not_usual, oldest, spread
 from hudi_assets.engine.event_time.remembering import remember, remembered_stats
 from hudi_assets.engine.gc_pause import no_collecting
 from hudi_assets.engine.model import NO_THRESHOLD, Action, BaseFile, LogFile
@@ -191,7 +191,8 @@ def _ranges(state: TableState) -> Mapping[str, LogSummary]:
 
 
 def _settle(part: Part, known: KnownOfLogs, by: Hashable) -> Oldest:
-    """Tell what every look asks of the event times of a partition: its oldest log file."""
+    """Tell what every look and plan asks of the event times of a partition: its oldest log file."""
+    part.tell(not_usual, lambda: not_usual(part.remaining_logs, known.of(part.remaining_logs)), by)
     part.tell(spread, lambda: spread(part.remaining_logs, known.of(part.remaining_logs)), by)
     return part.tell(oldest, lambda: oldest(part.remaining_logs, known.of(part.remaining_logs)), by)
 
@@ -217,8 +218,7 @@ def _ranges_of(times: TableTimes, parts: Sequence[Part]) -> Mapping[str, KnownOf
         for partition, logs in files.items():
             stated, missing[partition] = _of_stats(logs, stats, hidden)
             found[partition] = {**found.get(partition, {}), **stated}
-    unread = list(chain.from_iterable(missing.values()))
-    if unread:
+    if unread := list(chain.from_iterable(missing.values())):
         known = times.unit
         scanned = times.scanned if known.source is Source.VALUES else scan(state, unread)
         for log in unread:

@@ -64,12 +64,14 @@ class Maintenance(OpenedTable):
             InvalidInput: The table or the settings do not allow it, for a reason that is named.
             Conflict: Another process holds the table.
         """
-        state = self.state()
-        limit = choose_threshold(state, threshold, data_latency)
+        state, planner = self._table.read_in_columns(), self._planner()
+        limit = choose_threshold(state, threshold, data_latency, unchecked=not dry_run)
         if isinstance(limit, NoPlan):
             return limit
-        planner = self._planner()
-        return planner.due(state, limit, data_latency) if dry_run else planner.plan(limit, data_latency)
+        if dry_run:
+            return planner.due(state, limit, data_latency)
+        del state  # the planner reads the table again, under its lock
+        return planner.plan(limit, data_latency)
 
     def due_compaction(self) -> Plan | NoPlan:
         """What `plan_compaction` would plan now. Needs neither Spark nor a lock."""
@@ -166,10 +168,11 @@ class Maintenance(OpenedTable):
             InvalidInput: As `plan_compaction`.
             Conflict: As `plan_compaction` and `execute_compaction`.
         """
-        state = self.state()
+        state = self._table.read_in_columns()
         limit = choose_threshold(state, threshold, data_latency)
         if isinstance(limit, NoPlan):
             return limit
+        slices = sum(part.counts.remaining_slices for part in state.parts.values())
         self.check_workers(spark)
 
         def execute(plan: Plan) -> CompactionResult:
@@ -181,7 +184,7 @@ class Maintenance(OpenedTable):
         by_event_time = self.config.compaction.by_event_time
         return run_series(
             limit if by_event_time else None,
-            max(1, sum(1 for slice_ in state.view.latest if slice_.log_files)),
+            max(1, slices),
             plan=lambda: self._planner().plan(limit, data_latency),
             execute=execute,
             is_reached=lambda: limit is not None and not is_due(self.state(), limit, data_latency),

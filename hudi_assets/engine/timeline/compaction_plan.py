@@ -70,21 +70,26 @@ _STRATEGY_RECORD: Final = {
         {"name": "version", "type": ["int", "null"], "default": 1},
     ],
 }
-_SCHEMA: Final = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "HoodieCompactionPlan",
-        "namespace": _NAMESPACE,
-        "fields": [
-            _field("operations", {"type": "array", "items": _OPERATION}),
-            _field("extraMetadata", _STRINGS_MAP),
-            {"name": "version", "type": ["int", "null"], "default": 1},
-            _field("strategy", _STRATEGY_RECORD),
-            {"name": "preserveHoodieMetadata", "type": ["boolean", "null"], "default": False},
-            _field("missingSchedulePartitions", {"type": "array", "items": _STRING}),
-        ],
-    }
-)
+_REST: Final = [
+    _field("extraMetadata", _STRINGS_MAP),
+    {"name": "version", "type": ["int", "null"], "default": 1},
+    _field("strategy", _STRATEGY_RECORD),
+    {"name": "preserveHoodieMetadata", "type": ["boolean", "null"], "default": False},
+    _field("missingSchedulePartitions", {"type": "array", "items": _STRING}),
+]
+
+
+def _plan_of(fields: list[Any]) -> Any:
+    return fastavro.parse_schema(
+        {"type": "record", "name": "HoodieCompactionPlan", "namespace": _NAMESPACE, "fields": fields}
+    )
+
+
+_SCHEMA: Final = _plan_of([_field("operations", {"type": "array", "items": _OPERATION}), *_REST])
+_OF_OPERATION: Final = fastavro.parse_schema({**_OPERATION, "namespace": _NAMESPACE})
+_AFTER_OPERATIONS: Final = _plan_of(_REST)
+_SOME: Final = b"\x02"  # the second branch of a union with null
+_SYNC_BYTES: Final = 16
 
 
 def residue_paths(plan: Plan, log_file_name: LogFileName) -> frozenset[str]:
@@ -101,9 +106,26 @@ def residue_path(op: Operation, instant: str, log_file_name: LogFileName) -> str
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The `.compaction.requested` file of a plan. Log and base files are named without their folder."""
-    record = {
-        "operations": [_operation(op) for op in plan.operations],
+    """The `.compaction.requested` file of a plan. Log and base files are named without their folder.
+
+    One operation after the other: there may be a million, and what Avro writes is made of values ten times as large.
+    """
+    body = io.BytesIO()
+    body.write(_SOME)
+    if plan.operations:
+        body.write(_long(len(plan.operations)))
+        for op in plan.operations:
+            fastavro.schemaless_writer(body, _OF_OPERATION, _operation(op))
+    body.write(_long(0))
+    fastavro.schemaless_writer(body, _AFTER_OPERATIONS, _after_operations(plan))
+    out = io.BytesIO()
+    fastavro.writer(out, _SCHEMA, [])
+    header = out.getvalue()
+    return b"".join((header, _long(1), _long(body.tell()), body.getbuffer(), header[-_SYNC_BYTES:]))
+
+
+def _after_operations(plan: Plan) -> dict[str, Any]:
+    return {
         "extraMetadata": {
             **plan.extra_metadata,
             _THRESHOLD: str(plan.threshold),
@@ -115,8 +137,12 @@ def encode_plan(plan: Plan) -> bytes:
         "preserveHoodieMetadata": True,
         "missingSchedulePartitions": list(plan.left) or None,
     }
+
+
+def _long(number: int) -> bytes:
+    """As Avro writes it."""
     out = io.BytesIO()
-    fastavro.writer(out, _SCHEMA, [record])
+    fastavro.schemaless_writer(out, "long", number)
     return out.getvalue()
 
 

@@ -594,8 +594,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "a whole slice that a write in progress holds back keeps what is due back",
         "hudi_assets/engine/actions/compaction/strategy.py",
-        "                if not set(needed) <= set(settled):\n",
-        "                if not settled and not needed:\n",
+        "    if not set(needed) <= set(settled):\n",
+        "    if not settled and not needed:\n",
         ("tests/unit/test_whole_slices.py::test_beside_a_write_in_progress_what_is_due_is_taken",),
     ),
     Breakage(

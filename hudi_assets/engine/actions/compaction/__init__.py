@@ -3,8 +3,9 @@
 - `planning.CompactionPlanner` and `executor.CompactionExecutor`: the two halves. Begin at the planner.
   `hudi_executor.HudiExecutor`: Hudi executes our plan. `who_executes`: whether the one that is asked for can.
 - `threshold`, `triggers`: up to which event time, and when. `strategy.CompactionStrategy`, `closure`: which log files
-  (pure); `hudi_strategies`: Hudi's own choices. `placement`, in `table.layout`: at which instant a plan stands.
-  `series.CompactionSeries`: several plans up to one threshold.
+  (pure); `candidates`: what is kept of each slice until the plan is made. `hudi_strategies`: Hudi's own choices.
+  `placement`, in `table.layout`: at which instant a plan stands. `series.CompactionSeries`: several plans up to one
+  threshold.
 - `tasks.CompactionSpec`: what a worker needs for a file group. `residue`: what a compaction leaves for readers of the
   new slice.
 - `cost.CostPoint`: what a threshold would cost. `other_engines`, `decimal_limits`: what is refused, or settled, beside

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hudi_assets.engine.actions.compaction.strategy import Candidate, EventTimeBased, metrics_of
+from hudi_assets.engine.actions.compaction.candidates import Candidate, WholeCandidate, metrics_of
+from hudi_assets.engine.actions.compaction.strategy import EventTimeBased
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import FileSlice
 from hudi_assets.engine.table.slices.file_view import FileView
@@ -76,13 +77,13 @@ class _Slice:
         }
         self.minima = [low for s in known if (low := s.counts_from) is not None]
         self.always = any(s.counts_from is None for s in known)
-        self.candidate: Candidate | None = None
+        self.candidate: WholeCandidate | None = None
         self.lowest = self.lowest_of_all = min(self.lows.values())
 
     def choose(self, strategy: EventTimeBased, base_file_size: int) -> None:
         chosen, remain = strategy.filter_log_files(self.slice_)
         metrics = metrics_of(self.slice_, chosen, base_file_size)
-        self.candidate = Candidate(self.slice_, chosen, remain, metrics) if chosen else None
+        self.candidate = WholeCandidate(self.slice_, chosen, metrics) if chosen else None
         self.lowest = min((self.lows[log.path] for log in remain), default=math.inf)
 
 
@@ -112,8 +113,8 @@ class _Sweep:
 def _point(sweep: _Sweep, strategy: EventTimeBased, watermark_of: Callable[[int], int | None]) -> CostPoint:
     found = [one.candidate for one in sweep.slices if one.candidate is not None]
     taken = strategy.order_and_filter(found)
-    groups = {(one.partition, one.slice_.file_id) for one in taken}
-    left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
+    groups = {(one.partition, one.file_id) for one in taken}
+    left_out = [one for one in found if (one.partition, one.file_id) not in groups]
     lowest = min(
         (
             one.lowest if (one.slice_.partition, one.slice_.file_id) in groups else one.lowest_of_all
@@ -132,12 +133,13 @@ def _point(sweep: _Sweep, strategy: EventTimeBased, watermark_of: Callable[[int]
     return CostPoint(
         threshold=strategy.threshold,
         bytes_to_rewrite=sum(_bytes(one) for one in taken),
-        log_files=sum(len(one.chosen) for one in taken),
+        log_files=sum(one.number for one in taken),
         file_groups=len(taken),
         freshness=freshness,
     )
 
 
 def _bytes(candidate: Candidate) -> int:
-    base = candidate.slice_.base_file.size if candidate.slice_.base_file else 0
-    return base + sum(log.size for log in candidate.chosen)
+    whole = candidate.whole
+    base = whole.slice_.base_file.size if whole.slice_.base_file else 0
+    return base + sum(log.size for log in whole.chosen)

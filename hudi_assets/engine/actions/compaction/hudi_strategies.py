@@ -7,13 +7,16 @@ here.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import chain
 from typing import ClassVar, Final
 
-from hudi_assets.engine.actions.compaction.strategy import Candidate, CompactionStrategy, within_io
+from hudi_assets.engine.actions.compaction.candidates import Candidate
+from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, within_io
 from hudi_assets.engine.errors import InvalidInput
 from hudi_assets.engine.model import NO_THRESHOLD, FileSlice, LogFile
 from hudi_assets.engine.model.plans import StrategyName
@@ -49,6 +52,10 @@ class UnBounded:
         # Nothing is known of the log files' records: a part might forget a delete that the rest still needs.
         del chosen
         return slice_.log_files
+
+    def lowest_of(self, chosen: Iterable[LogFile]) -> float:
+        del chosen
+        return -math.inf
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         return list(candidates)
@@ -102,8 +109,8 @@ class LogFileNumBased(BoundedIO):
     kind: ClassVar[StrategyName] = StrategyName.LOG_FILE_NUM
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        many = [c for c in candidates if len(c.chosen) >= self.settings.log_num_threshold]
-        return super().order_and_filter(sorted(many, key=lambda c: len(c.chosen), reverse=True))
+        many = [c for c in candidates if c.number >= self.settings.log_num_threshold]
+        return super().order_and_filter(sorted(many, key=lambda c: c.number, reverse=True))
 
     def asks(self) -> str:
         return f"{LOG_NUM_THRESHOLD}={self.settings.log_num_threshold}"
@@ -122,7 +129,7 @@ class DayBased(UnBounded):
         found = list(dict.fromkeys(c.partition for c in candidates))
         # Hudi compares partitions, and so reads their days, only where there are several.
         ordered = sorted(found, key=self._day, reverse=True) if len(found) > 1 else found
-        return [c for partition in ordered[: self.settings.target_partitions] for c in _of(candidates, partition)]
+        return _of(candidates, ordered[: self.settings.target_partitions])
 
     def _day(self, partition: str) -> date:
         day = day_of(partition)
@@ -153,7 +160,7 @@ class BoundedPartitionAware(DayBased):
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         found = list(dict.fromkeys(c.partition for c in candidates))
         kept = [p for p in sorted(found, key=self._day, reverse=True) if self._day(p) >= self._earliest]
-        return [c for partition in kept for c in _of(candidates, partition)]
+        return _of(candidates, kept)
 
 
 @dataclass(frozen=True)
@@ -210,5 +217,10 @@ def _log_bytes(candidate: Candidate) -> int:
     return int(candidate.metrics["TOTAL_LOG_FILES_SIZE"])
 
 
-def _of(candidates: Sequence[Candidate], partition: str) -> list[Candidate]:
-    return [c for c in candidates if c.partition == partition]
+def _of(candidates: Sequence[Candidate], partitions: Sequence[str]) -> list[Candidate]:
+    """Those of these partitions, one partition after the other."""
+    found: dict[str, list[Candidate]] = {partition: [] for partition in partitions}
+    for candidate in candidates:
+        if (some := found.get(candidate.partition)) is not None:
+            some.append(candidate)
+    return list(chain.from_iterable(found.values()))

@@ -18,6 +18,7 @@ from hudi_assets.engine.actions.compaction.other_engines import (
 )
 from hudi_assets.engine.actions.compaction.residue import check_exact_split, keeps_tombstones, plan_marks
 from hudi_assets.engine.actions.compaction.strategy import CompactionStrategy, EventTimeBased
+from hudi_assets.engine.actions.compaction.threshold import in_doubt
 from hudi_assets.engine.actions.compaction.who_executes import made_untrue, refuse_execution
 from hudi_assets.engine.actions.writing.delta_commit import WRITER_NAME
 from hudi_assets.engine.errors import InvalidInput
@@ -91,7 +92,7 @@ class CompactionPlanner:
 
     def _plan_now(self, threshold: int | None, latency: Latency | None) -> Plan | NoPlan:
         with transaction(self.table, "plans a compaction") as tx:
-            state = tx.read()
+            state = tx.read_in_columns()
             chosen, guard = self._choose(state, threshold, latency)
             if isinstance(chosen, Plan):
                 refuse_short_query_time(chosen, self.table.path)
@@ -117,9 +118,9 @@ class CompactionPlanner:
         # Refuses a missing or mistyped field before anything else.
         unit = None
         if settings.by_event_time or settings.due_by_event_time:
+            if (nothing := in_doubt(state)) is not None:
+                return nothing, ""
             unit = TableTimes(state).column[1]
-            if (doubt := TableTimes(state).doubt) is not None:
-                raise doubt.refusal(self.table.path)
         check_exact_split(config, unit if settings.by_event_time else None, layout, self.table.path)
         table_index.check_exact_split(state)
         # A guard that is left is a dead planner's: planning removes it, so it is no reason to wait.
@@ -237,13 +238,10 @@ class CompactionPlanner:
 
 def _left(state: TableState, plan: Plan) -> tuple[str, ...]:
     """The partitions in which log files stay that the plan does not take."""
-    taken = {path for operation in plan.operations for path in operation.log_files}
-    partitions = {operation.partition for operation in plan.operations}
+    taken: dict[str, int] = {}
+    for operation in plan.operations:
+        taken[operation.partition] = taken.get(operation.partition, 0) + len(operation.log_files)
+    # Each is taken once, and all of them remain: so many as there are, and none is left.
     return tuple(
-        sorted(
-            part.partition
-            for part in state.parts.values()
-            if part.has_logs
-            and (part.partition not in partitions or any(log.path not in taken for log in part.remaining_logs))
-        )
+        sorted(part.partition for part in state.parts.values() if part.number_of_logs > taken.get(part.partition, 0))
     )

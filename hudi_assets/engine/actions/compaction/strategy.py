@@ -8,13 +8,20 @@ with, lose to or revive against what was merged below it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from operator import not_
 from typing import Protocol
 
+from hudi_assets.engine.actions.compaction.candidates import (
+    Candidate,
+    SlicesOf,
+    WholeCandidate,
+    in_few_bytes,
+    metrics_of,
+)
 from hudi_assets.engine.actions.compaction.closure import MergeRule, close
 from hudi_assets.engine.model import NO_THRESHOLD, CarryOver, FileSlice, LogFile, NoPlan, Operation, Plan
 from hudi_assets.engine.model.log_summary import LogSummary as LogSummary
@@ -24,7 +31,6 @@ from hudi_assets.engine.model.units import iso
 from hudi_assets.engine.table.layout.interface import Placement
 from hudi_assets.engine.table.slices.file_view import FileView
 
-_MB = 1024 * 1024
 _NO_LOGS: tuple[LogFile, ...] = ()
 
 
@@ -45,20 +51,6 @@ def filter_log_files(
     return tuple(compress(logs, selected)), tuple(compress(logs, map(not_, selected)))
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A file slice with the log files that its compaction would merge, before bounds cut the plan."""
-
-    slice_: FileSlice
-    chosen: tuple[LogFile, ...]
-    remain: tuple[LogFile, ...]
-    metrics: Mapping[str, float]
-
-    @property
-    def partition(self) -> str:
-        return self.slice_.partition
-
-
 class CompactionStrategy(Protocol):
     """What a compaction takes (org.apache.hudi.table.action.compact.strategy.CompactionStrategy).
 
@@ -76,6 +68,10 @@ class CompactionStrategy(Protocol):
 
     def closed(self, slice_: FileSlice, chosen: Sequence[LogFile]) -> tuple[LogFile, ...]:
         """`chosen` and what else of the slice must be taken with it, so that no answer changes."""
+        ...
+
+    def lowest_of(self, chosen: Iterable[LogFile]) -> float:
+        """What keeps a plan without these from a greater threshold: of a candidate it is kept (`Candidate.lowest`)."""
         ...
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]: ...
@@ -138,7 +134,7 @@ class EventTimeBased:
 
     def order_and_filter(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Oldest event time first; a slice with unknown ones comes before all."""
-        oldest_first = sorted(candidates, key=lambda c: (self.lowest(c), c.partition, c.slice_.file_id))
+        oldest_first = sorted(candidates, key=lambda c: (self.lowest(c), c.partition, c.file_id))
         # Nothing can be claimed without those, and an exact split needs a claim: no bound leaves them out.
         needed = [c for c in oldest_first if self.exact_split and self.lowest(c) == -math.inf]
         return [*needed, *self._bounded(oldest_first[len(needed) :])]
@@ -151,8 +147,11 @@ class EventTimeBased:
 
     def lowest(self, candidate: Candidate) -> float:
         """The smallest event time among the chosen log files; -inf where unknown, inf where they hold nothing."""
+        return candidate.lowest(self.lowest_of)
+
+    def lowest_of(self, chosen: Iterable[LogFile]) -> float:
         lowest = math.inf
-        for log in candidate.chosen:
+        for log in chosen:
             summary = self.summaries[log.path]
             if not summary.holds_nothing:
                 low = summary.counts_from
@@ -164,7 +163,7 @@ class EventTimeBased:
 
     def splits(self, candidate: Candidate, claimed: int) -> bool:
         """True where an exact split may leave records of a chosen log file above the claimed threshold."""
-        highs = [self.summaries[log.path].max_event_time for log in candidate.chosen]
+        highs = [self.summaries[log.path].max_event_time for log in candidate.whole.chosen]
         return self.exact_split and any(high is None or high > claimed for high in highs)
 
     def threshold_of(self, left_out: Sequence[Candidate]) -> int:
@@ -234,21 +233,21 @@ def plan(
     taken = strategy.order_and_filter(found)
     if not taken:
         return NoPlan(_held_back(held) if held and not found else strategy.nothing(view, found))
-    instant, suited = placement.place([(one.slice_, one.chosen) for one in taken])
+    instant, suited = placement.place([one.span for one in taken])
     taken = [one for n, one in enumerate(taken) if n in suited]
-    groups = {(one.partition, one.slice_.file_id) for one in taken}
-    left_out = [one for one in found if (one.partition, one.slice_.file_id) not in groups]
+    groups = {(one.partition, one.file_id) for one in taken}
+    left_out = [one for one in found if (one.partition, one.file_id) not in groups]
     return Plan(
         instant,
         strategy.threshold_of([*left_out, *held]),
-        tuple(_operation(one, carry_over(one.slice_, one.remain, instant)) for one in taken),
+        _operations(taken, lambda slice_, remain: carry_over(slice_, remain, instant)),
         strategy.name,
         dict(extra_metadata),
     )
 
 
 def _held_back(held: Sequence[Candidate]) -> str:
-    logs = sum(len(one.chosen) for one in held)
+    logs = sum(one.number for one in held)
     return f"{logs} log files are due, and a write in progress overlaps with them"
 
 
@@ -263,48 +262,52 @@ def candidates(
 
     And what of it a write in progress holds back.
     """
-    wanted = strategy.filter_partition_paths(partitions)
-    asked = frozenset(wanted)
-    by_partition: dict[str, list[FileSlice]] = {}
-    for slice_ in view.latest_in(asked):
-        if slice_.log_files:
-            by_partition.setdefault(slice_.partition, []).append(placement.considered(slice_))
-    found, held = [], []
-    for partition in wanted:
-        for slice_ in by_partition.get(partition, ()):
-            chosen, rest = strategy.filter_log_files(slice_)
-            settled = _settled(slice_, chosen, strategy, placement)
-            if settled == chosen and len(chosen) + len(rest) == len(slice_.log_files):
-                remain, late = rest, _NO_LOGS
-            else:
-                needed = strategy.needed(slice_)
-                if not set(needed) <= set(settled):
-                    settled = _settled(slice_, needed, strategy, placement)
-                taken = set(settled)
-                remain = tuple(log for log in slice_.log_files if log not in taken)
-                late = tuple(log for log in needed if log not in taken)
-            if settled:
-                found.append(Candidate(slice_, settled, remain, metrics_of(slice_, settled, base_file_size)))
-            if late:
-                held.append(Candidate(slice_, late, remain, {}))
+    found: list[Candidate] = []
+    held: list[Candidate] = []
+    for partition in dict.fromkeys(strategy.filter_partition_paths(partitions)):
+        # One partition after the other: only the candidates of all are there at once, in few bytes.
+        slices = SlicesOf(view, partition, placement.considered)
+        for place, slice_ in slices:
+            chosen, late = _chosen(slice_, strategy, placement)
+            for some, several in ((chosen, found), (late, held)):
+                if some:
+                    metrics = metrics_of(slice_, some, base_file_size)
+                    whole = WholeCandidate(slice_, some, metrics, placement.span(slice_, some))
+                    several.append(in_few_bytes(slices, place, whole, strategy.lowest_of(some), base_file_size))
     return found, held
 
 
-def metrics_of(slice_: FileSlice, chosen: Sequence[LogFile], base_file_size: int) -> dict[str, float]:
-    """An operation's metrics (FileSliceMetricUtils); Java's executor needs every one of these."""
-    base_size = slice_.base_file.size if slice_.base_file else 0
-    log_size = sum([log.size for log in chosen])
-    read, write = (base_size + log_size) // _MB, (base_size or base_file_size) // _MB
-    return {
-        "TOTAL_LOG_FILES": float(len(chosen)),
-        "TOTAL_LOG_FILES_SIZE": float(log_size),
-        "TOTAL_IO_READ_MB": float(read),
-        "TOTAL_IO_WRITE_MB": float(write),
-        "TOTAL_IO_MB": float(read + write),
-    }
+def _chosen(
+    slice_: FileSlice, strategy: CompactionStrategy, placement: Placement
+) -> tuple[tuple[LogFile, ...], tuple[LogFile, ...]]:
+    """What a plan takes of a slice, and what a write in progress holds back of it."""
+    chosen, rest = strategy.filter_log_files(slice_)
+    settled = _settled(slice_, chosen, strategy, placement)
+    if settled == chosen and len(chosen) + len(rest) == len(slice_.log_files):
+        return settled, _NO_LOGS
+    needed = strategy.needed(slice_)
+    if not set(needed) <= set(settled):
+        settled = _settled(slice_, needed, strategy, placement)
+    taken = set(settled)
+    return settled, tuple(log for log in needed if log not in taken)
 
 
-def _operation(candidate: Candidate, carried: tuple[CarryOver, ...]) -> Operation:
+def _operations(
+    taken: Sequence[Candidate], carry_over: Callable[[FileSlice, tuple[LogFile, ...]], tuple[CarryOver, ...]]
+) -> tuple[Operation, ...]:
+    """In the order of the plan; made one partition after the other, since each has to make its slices for it."""
+    places: dict[str, list[int]] = {}
+    for n, one in enumerate(taken):
+        places.setdefault(one.partition, []).append(n)
+    made: dict[int, Operation] = {}
+    for several in places.values():
+        for n in several:
+            whole = taken[n].whole
+            made[n] = _operation(whole, carry_over(whole.slice_, whole.remain))
+    return tuple([made[n] for n in range(len(taken))])
+
+
+def _operation(candidate: WholeCandidate, carried: tuple[CarryOver, ...]) -> Operation:
     slice_ = candidate.slice_
     return Operation(
         partition=slice_.partition,

@@ -12,12 +12,15 @@ from hudi_assets.engine.table.settings.config import NAME_A_COLUMN, STATE_A_LATE
 from hudi_assets.engine.table.state import TableState
 
 
-def choose_threshold(state: TableState, threshold: Time | None, data_latency: Latency | None) -> int | NoPlan | None:
+def choose_threshold(
+    state: TableState, threshold: Time | None, data_latency: Latency | None, *, unchecked: bool = False
+) -> int | NoPlan | None:
     """Epoch ms, or why there is none; None for Hudi's own strategies, which take none.
 
     With EVENT_TIME_TRIGGER it decides when one of them is due, and follows from the data latency alone: none of their
     plans promises a threshold. Raises `InvalidInput` for both at once, for a threshold that the table's clock has not
-    reached, and where nobody can tell the event times' unit.
+    reached, and where nobody can tell the event times' unit. `unchecked`: not for that. It asks for all log files, and
+    the planner does too, under its lock.
     """
     where = state.storage.base
     if threshold is not None and data_latency is not None:
@@ -43,7 +46,7 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
             if state.config.event_time_field is None:
                 unknown += f". Nor is an event-time column known: {NAME_A_COLUMN}"
             return NoPlan(no_latency_reason(state, data_latency) or unknown)
-        return _unless_in_doubt(state, now - latency)
+        return now - latency if unchecked else _unless_in_doubt(state, now - latency)
     limit = parse_time(threshold)
     if limit > now:
         raise InvalidInput(
@@ -51,14 +54,19 @@ def choose_threshold(state: TableState, threshold: Time | None, data_latency: La
             where=where,
             hint="Give one at or before now: records up to it may still arrive. A number is epoch milliseconds.",
         )
-    return _unless_in_doubt(state, limit)
+    return limit if unchecked else _unless_in_doubt(state, limit)
 
 
 def _unless_in_doubt(state: TableState, limit: int) -> int | NoPlan:
     """The threshold, where the event times that are compared with it are known."""
+    return in_doubt(state) or limit
+
+
+def in_doubt(state: TableState) -> NoPlan | None:
+    """None where the event times are known. Else it raises the refusal, unless no log file remains to be chosen."""
     doubt = TableTimes(state).doubt
     if doubt is None:
-        return limit
+        return None
     if not state.view.number_of_logs:
         return NoPlan("no log file remains")
     raise doubt.refusal(state.storage.base)

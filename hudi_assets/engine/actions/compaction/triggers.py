@@ -7,6 +7,7 @@ org.apache.hudi.common.util.CompactionUtils (0.15). Times are those of instants,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from hudi_assets.engine.actions.compaction.strategy import Summaries
 from hudi_assets.engine.model import Action, NoPlan, Plan
@@ -101,7 +102,9 @@ def not_old_enough(plan: Plan, summaries: Summaries, threshold: int) -> NoPlan |
     None where a log file of the plan has records of unknown event time, or at or below `threshold` (epoch ms), else
     the reason why the plan is not due. What the strategy leaves out does not count: it would make each plan due.
     """
-    logs = (summaries[path] for op in plan.operations for path in op.log_files)
+    # One partition after the other: what is known of a log file is kept by partition.
+    operations = sorted(plan.operations, key=attrgetter("partition"))
+    logs = (summaries[path] for op in operations for path in op.log_files)
     times = [log.counts_from for log in logs if not log.holds_nothing]
     if any(time is None or time <= threshold for time in times):
         return None

@@ -6,16 +6,23 @@ Apache Hudi executes it (`hudi_assets.executor=hudi`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from hudi_assets.engine.actions.compaction.decimal_limits import check_room
 from hudi_assets.engine.actions.compaction.hudi_executor import check_hudi_executes
 from hudi_assets.engine.actions.compaction.residue import keeps_tombstones
 from hudi_assets.engine.errors import UnsupportedTable
+from hudi_assets.engine.event_time.hidden_times import hidden_by_file
+from hudi_assets.engine.event_time.ranges import not_usual
 from hudi_assets.engine.event_time.table_times import TableTimes
 from hudi_assets.engine.model import NoPlan, Plan
+from hudi_assets.engine.model.log_summary import LogSummary
 from hudi_assets.engine.table.gaps import gaps_of
 from hudi_assets.engine.table.metadata.policy import check_compaction as check_metadata_table
 from hudi_assets.engine.table.settings.config import HUDI
 from hudi_assets.engine.table.settings.not_merged import LET_HUDI, LOOK_ALONE
+from hudi_assets.engine.table.slices.parts import Part
 from hudi_assets.engine.table.state import TableState
 
 
@@ -57,7 +64,7 @@ def unless_refused(state: TableState, plan: Plan) -> Plan | NoPlan:
 
 def _refuse_log_files(state: TableState, plan: Plan) -> None:
     """Nothing in hoodie.properties tells of log compactions and partial updates: their log files do."""
-    summaries = TableTimes(state).ranges
+    summaries = state.derive(_not_usual)
     mode, leaves = state.config.merge_mode(state.storage.base), keeps_tombstones(state.config, state.layout)
     whole_rows = leaves or not mode.merges_partial_updates or state.config.merging.gaps is not None
     # On version 6 Hudi is given plans of tables alone whose properties tell that they are not merged here.
@@ -71,3 +78,16 @@ def _refuse_log_files(state: TableState, plan: Plan) -> None:
                 problem = problem or "The log file holds partial updates, which are not merged here in such a table."
             if problem is not None:
                 raise UnsupportedTable(problem, where=f"{state.storage.base}: {path}", hint=hint)
+
+
+def _not_usual(state: TableState) -> Mapping[str, LogSummary]:
+    """What is known of log files that are not merged here, or hold partial updates: nearly always of none."""
+    times = TableTimes(state)
+    ranges, found = times.ranges, {}
+    for part in state.parts.values():
+        found.update(part.tell(not_usual, partial(_not_usual_of, part, ranges), times.made_by))
+    return found | not_usual(tuple(hidden_by_file(state)), ranges)
+
+
+def _not_usual_of(part: Part, ranges: Mapping[str, LogSummary]) -> dict[str, LogSummary]:
+    return not_usual(part.remaining_logs, ranges)

@@ -16,6 +16,9 @@ from hudi_assets.engine.timeline.instants import Timeline
 CompletionOf = Callable[[str], str | None]
 """A delta commit's instant → when it was completed; None while it is not, or where nothing is known of it."""
 
+Span = tuple[str, str]
+"""Two instants: a plan has to lie above the one and below the other."""
+
 OriginalOf = Callable[[LogFile], str]
 """A log file → the path under which its bytes first were written."""
 
@@ -37,8 +40,12 @@ class Placement(Protocol):
         """What of a slice a plan takes so that all of `chosen` is in it; less where a write in progress forbids."""
         ...
 
-    def place(self, settled: Sequence[tuple[FileSlice, tuple[LogFile, ...]]]) -> tuple[str, frozenset[int]]:
-        """The plan's instant, and which of these selections (by position, at least one) it can have."""
+    def span(self, slice_: FileSlice, settled: tuple[LogFile, ...]) -> Span:
+        """Where on the timeline a plan may lie that takes this selection."""
+        ...
+
+    def place(self, spans: Sequence[Span]) -> tuple[str, frozenset[int]]:
+        """The plan's instant, and which of the selections with these spans (by position, at least one) it can have."""
         ...
 
 

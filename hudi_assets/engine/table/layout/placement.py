@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from hudi_assets.engine.model import Action, FileSlice, LogFile
-from hudi_assets.engine.table.layout.interface import CompletionOf
+from hudi_assets.engine.table.layout.interface import CompletionOf, Span
 from hudi_assets.engine.timeline.instants import WRITES, Timeline, moved_instant
 
 
@@ -30,8 +30,12 @@ class NewInstant:
         del slice_
         return tuple(chosen)
 
-    def place(self, settled: Sequence[tuple[FileSlice, tuple[LogFile, ...]]]) -> tuple[str, frozenset[int]]:
-        return self.instant, frozenset(range(len(settled)))
+    def span(self, slice_: FileSlice, settled: tuple[LogFile, ...]) -> Span:
+        del slice_, settled
+        return "", "~"
+
+    def place(self, spans: Sequence[Span]) -> tuple[str, frozenset[int]]:
+        return self.instant, frozenset(range(len(spans)))
 
 
 @dataclass(frozen=True)
@@ -61,16 +65,17 @@ class PastInstant:
             low = self._lower(slice_)
         return tuple(log for log in slice_.log_files if (self.completion_of(log.base_instant) or "~") <= low)
 
-    def place(self, settled: Sequence[tuple[FileSlice, tuple[LogFile, ...]]]) -> tuple[str, frozenset[int]]:
+    def span(self, slice_: FileSlice, settled: tuple[LogFile, ...]) -> Span:
+        return self._low(slice_, settled), self._high(slice_, settled)
+
+    def place(self, spans: Sequence[Span]) -> tuple[str, frozenset[int]]:
         """The instant that the most pressing selection needs, and all that it suits.
 
         The one whose remaining log files begin first is the most pressing: no later instant suits it.
         """
-        lows = [self._low(slice_, logs) for slice_, logs in settled]
-        highs = [self._high(slice_, frozenset(logs)) for slice_, logs in settled]
-        end = min(highs, default="~")
-        suited = [n for n, low in enumerate(lows) if self._free(low) < end]
-        latest = max(lows[n] for n in suited)
+        end = min((high for _, high in spans), default="~")
+        suited = [n for n, (low, _) in enumerate(spans) if self._free(low) < end]
+        latest = max(spans[n][0] for n in suited)
         return self._free(latest), frozenset(suited)
 
     def _low(self, slice_: FileSlice, logs: Sequence[LogFile]) -> str:
@@ -78,9 +83,10 @@ class PastInstant:
         completions = (self.completion_of(log.base_instant) or "" for log in logs)
         return max([self.floor, slice_.base_instant, *completions])
 
-    def _high(self, slice_: FileSlice, logs: frozenset[LogFile]) -> str:
+    def _high(self, slice_: FileSlice, logs: Sequence[LogFile]) -> str:
         """The plan's instant has to lie below this."""
-        kept = (log.base_instant for log in slice_.log_files if log not in logs)
+        taken = {log.path for log in logs}
+        kept = (log.base_instant for log in slice_.log_files if log.path not in taken)
         return min([*kept, self.ceiling or "~"], default="~")
 
     def _crossing(self, slice_: FileSlice, low: str) -> str | None:

@@ -7,7 +7,7 @@ pending compaction opens; groups replaced by a completed replacecommit leave the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -68,9 +68,16 @@ class FileView:
         )
         return tuple(base for base in newest if base is not None)
 
-    def latest_in(self, partitions: Container[str]) -> Iterator[FileSlice]:
-        """The same of some partitions alone."""
-        return (slice_ for slice_ in self.latest if slice_.partition in partitions)
+    def latest_of(self, partition: str) -> Sequence[FileSlice]:
+        """The same of one partition alone; none where there is no such partition."""
+        return self._latest_by_partition.get(partition, ())
+
+    @cached_property
+    def _latest_by_partition(self) -> Mapping[str, Sequence[FileSlice]]:
+        found: dict[str, list[FileSlice]] = {}
+        for slice_ in self.latest:
+            found.setdefault(slice_.partition, []).append(slice_)
+        return found
 
     @property
     def number_of_logs(self) -> int:
@@ -111,9 +118,9 @@ class FileViewOfParts(FileView):
     def latest(self) -> tuple[FileSlice, ...]:
         return tuple(chain.from_iterable(part.view.latest for part in self._parts.values()))
 
-    def latest_in(self, partitions: Container[str]) -> Iterator[FileSlice]:
-        chosen = (part for partition, part in self._parts.items() if partition in partitions)
-        return chain.from_iterable(part.view.latest for part in chosen)
+    def latest_of(self, partition: str) -> Sequence[FileSlice]:
+        part = self._parts.get(partition)
+        return () if part is None else part.view.latest
 
     @property
     def number_of_logs(self) -> int:
