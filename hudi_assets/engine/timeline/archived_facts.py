@@ -9,18 +9,20 @@ timeline's start. A later one that is not on the timeline was rolled back: it is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from hudi_assets.engine.storage import SCRATCH, Storage
-from hudi_assets.engine.timeline.checked_json import seal, sealed_text, unseal
+from hudi_assets.engine.timeline.checked_json import as_json, seal, seal_pieces, sealed_text, unseal
 from hudi_assets.engine.timeline.commit_metadata import EVENT_TIME, CommitMetadata
 from hudi_assets.engine.timeline.stat_columns import stats_in
 
 MEMORY: Final = f"{SCRATCH}/memory.json"
 _MOST_BATCHES: Final = 10_000
+_LOGS_AT_ONCE: Final = 10_000
 
 
 class LogMemory(NamedTuple):
@@ -184,16 +186,24 @@ def write_memory(storage: Storage, memory: Memory, made_from: str) -> None:
         "thresholds": _thresholds(memory),
     }
     head |= {"hides": True} if memory.hidden else {}
-    body = {
-        "columns": {
-            tag: {
-                "threshold": list(column.threshold) if column.threshold else None,
-                "logs": dict(column.logs),
-            }
-            for tag, column in memory.columns.items()
-        },
+    storage.replace(MEMORY, b"\n".join((seal(head), seal_pieces(_pieces(memory)))))
+
+
+def _pieces(memory: Memory) -> Iterator[str]:
+    """The memory as JSON. There may be ten million log files: they come so many at a time."""
+    yield '{"columns":{'
+    for number, (tag, column) in enumerate(memory.columns.items()):
+        threshold = list(column.threshold) if column.threshold else None
+        yield f'{"," if number else ""}{as_json(tag)}:{{"threshold":{as_json(threshold)},"logs":{{'
+        logs = iter(column.logs.items())
+        before = ""
+        while some := dict(islice(logs, _LOGS_AT_ONCE)):
+            yield f"{before}{as_json(some)[1:-1]}"
+            before = ","
+        yield "}}"
+    rest = {
         "batches": dict(memory.batches),
         "origins": {instant: dict(links) for instant, links in memory.origins.items()},
         "hidden": dict(memory.hidden),
     }
-    storage.replace(MEMORY, seal(head) + b"\n" + seal(body))
+    yield f"}},{as_json(rest)[1:]}"

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
 def seal(body: Mapping[str, Any]) -> bytes:
     """The body as JSON, and its CRC32 in front."""
-    text = json.dumps(body, separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x} {text}".encode()
+    return seal_pieces((as_json(body),))
+
+
+def seal_pieces(pieces: Iterable[str]) -> bytes:
+    """The same of JSON that comes piece by piece: of a large body only the bytes are there at once."""
+    encoded, checksum = [], 0
+    for piece in pieces:
+        encoded.append(piece.encode())
+        checksum = zlib.crc32(encoded[-1], checksum)
+    return b"".join((b"%08x " % checksum, *encoded))
+
+
+def as_json(value: object) -> str:
+    """As `seal` writes it."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def unseal(data: bytes) -> dict[str, Any]:
