@@ -29,6 +29,7 @@ from hudi_assets.engine.timeline.commit_metadata import GUARDED
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import decode_restore_plan, decode_rollback_plan
+from hudi_assets.engine.transaction import flink_job
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.rollback_plan import is_ours
 
@@ -155,7 +156,7 @@ class Validator:
             yield Finding("unfinished", self._path(instant), what, f"{_RECOVER} Another engine's: let it finish.")
         beats = Heartbeats.of(self.state.storage, self.state.config, self.now_ms)
         for write in timeline.inflight_writes:
-            if not beats.is_alive(write.timestamp):
+            if not beats.is_alive(write.timestamp) and not flink_job.goes_on_with(self.state, write):
                 ours = is_ours(self.state, write)
                 hint = _RECOVER if ours else f"If its writer is dead, roll {write.timestamp} back."
                 yield Finding("unfinished", self._path(write), f"{write.action} {write.timestamp} is unfinished.", hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -177,3 +178,17 @@ def test_of_a_table_of_others_nothing_is_stated(session: LocalSession, tmp_path:
     assert found.stated_field is None
     assert found.choice.column is not None
     assert (found.choice.column.name, found.choice.column.unit, found.choice.column.inferred) == ("ts", "ms", True)
+
+
+def test_a_flink_job_is_told_by_what_it_leaves(session: LocalSession, tmp_path: Path) -> None:
+    """Its commits name no engine, unless they carry its checkpoint's id."""
+    path = tmp_path / "t"
+    written(path, session, [NOW_S - 60], [NOW_S - 5])
+    leave_to_others(path)
+    for commit in path.glob(".hoodie/*.deltacommit"):
+        commit.write_text(json.dumps({**json.loads(commit.read_text()), "extraMetadata": {}}))
+    trace = path / ".hoodie/.aux/view_storage_conf.properties"
+    assert not [one for one in HudiTable.open(str(path)).profile().writers if "Flink" in one.name]
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    trace.touch()
+    assert [one for one in HudiTable.open(str(path)).profile().writers if "Flink" in one.name]

@@ -19,6 +19,8 @@ from tests.crash.tables import carried_by, new_table, planned, snapshot, write, 
 from tests.races.player import timeline_of
 from tests.tables.steps import with_properties
 
+# Some log file that a marker names.
+FILE = ".00000000-0000-0000-0000-000000000000_20240101000000000.log.1_0-1-0"
 BOTH = pytest.mark.parametrize("path", [6, 9], indirect=True)
 
 
@@ -271,16 +273,61 @@ def test_an_unstated_table_is_refused(session: Any, path: Path) -> None:
         table.rollback(newest)
 
 
+def unfinished(path: Path, instant: str) -> None:
+    """The newest write as another engine's that has not committed it."""
+    timeline = timeline_of(path)
+    next(p for p in timeline.glob(f"{instant}*.deltacommit")).unlink()
+    for state in ("requested", "inflight"):
+        (timeline / f"{instant}.deltacommit.{state}").write_bytes(b"")
+
+
+@BOTH
+@pytest.mark.parametrize("trace", ["view_storage_conf.properties", "view_storage_conf_a.properties", "ckp_meta/x"])
+def test_a_flink_jobs_unfinished_write(session: Any, path: Path, trace: str) -> None:
+    """The job may commit it from its checkpoint: it is not rolled back; one that holds nothing is."""
+    table = HudiTable.open(str(path))
+    before = snapshot(table)
+    left = path / ".hoodie/.aux" / trace
+    left.parent.mkdir(exist_ok=True)
+    left.touch()
+    newest = write(table, session, 4, 9_500)
+    unfinished(path, newest)
+    marker = path / f".hoodie/.temp/{newest}/p/{FILE}.marker.APPEND"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert table.validate() == ()  # a job that runs always has one
+    with pytest.raises(InvalidInput, match="Flink job") as refused:
+        table.rollback(newest)
+    assert f".hoodie/.aux/{trace.partition('/')[0]}" in str(refused.value)
+    assert snapshot(table) == before
+    marker.unlink()
+    table.rollback(newest)
+    assert snapshot(table) == before
+    assert table.validate() == ()
+
+
+def test_what_a_flink_job_has_given_up(session: Any, path: Path) -> None:
+    """Later writes are there: no job commits it any more."""
+    table = HudiTable.open(str(path))
+    (path / ".hoodie/.aux/view_storage_conf.properties").touch()
+    given_up = write(table, session, 4, 9_500)
+    unfinished(path, given_up)
+    before = snapshot(table)
+    timeline = timeline_of(path)
+    for state in ("requested", "inflight"):
+        (timeline / f"{given_up}.deltacommit.{state}").rename(timeline / f"20240101000000000.deltacommit.{state}")
+    assert kinds(table) >= {"unfinished"}
+    table.rollback("20240101000000000")
+    assert snapshot(table) == before
+
+
 @BOTH
 def test_a_foreign_unfinished_write(session: Any, path: Path) -> None:
     """Another engine's unfinished write is taken back only where it is said to be stopped, and gives no heartbeat."""
     table = HudiTable.open(str(path))
     before = snapshot(table)
     newest = write(table, session, 4, 9_500)
-    timeline = timeline_of(path)
-    next(p for p in timeline.glob(f"{newest}*.deltacommit")).unlink()
-    for state in ("requested", "inflight"):
-        (timeline / f"{newest}.deltacommit.{state}").write_bytes(b"")
+    unfinished(path, newest)
     beat = path / f".hoodie/.heartbeat/{newest}"
     beat.parent.mkdir(exist_ok=True)
     beat.touch()

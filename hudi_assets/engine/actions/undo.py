@@ -17,6 +17,7 @@ from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.instants import WRITES, is_instant
 from hudi_assets.engine.timeline.markers import TEMP
 from hudi_assets.engine.timeline.rollback_metadata import RollbackPlan
+from hudi_assets.engine.transaction import flink_job
 from hudi_assets.engine.transaction.clean import finish_cleans
 from hudi_assets.engine.transaction.heartbeat import Heartbeats
 from hudi_assets.engine.transaction.open_table import OpenTable
@@ -128,6 +129,7 @@ class Undo:
             self._check_newest(state, target)
         elif not is_ours(state, target):
             self._check_dead(target)
+            self._check_flink_needs_it_not(state, target)
         plan = plan_write_rollback(state, target)
         self._check_unplanned(state, target, plan)
         return plan
@@ -221,6 +223,18 @@ class Undo:
                 f"{target.action} {target.timestamp} is another engine's and may still be running.",
                 where=self.table.path,
                 hint=f"Let that engine roll it back; or stop it and state {WRITERS}=stopped.",
+            )
+
+    def _check_flink_needs_it_not(self, state: TableState, target: Instant) -> None:
+        """It may hold a checkpoint of a Flink job, which commits that when it starts again, or fails at each start."""
+        if flink_job.may_commit(state, target):
+            left = flink_job.traces(self.table.storage)
+            raise self._refuse(
+                "A Flink job may have made a checkpoint of this write. It commits it when it starts again, and what "
+                "was rolled back cannot be committed.",
+                "Start the job again: it commits the write or takes it back. If it never will start from a checkpoint "
+                f"again, delete {', '.join(left)}.",
+                target.timestamp,
             )
 
     def _plan_attempt(self, state: TableState, target: Instant) -> RollbackPlan:

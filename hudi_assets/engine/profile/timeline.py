@@ -14,6 +14,7 @@ from hudi_assets.engine.table.files.cleaned import read_cleans
 from hudi_assets.engine.table.state import TableState
 from hudi_assets.engine.timeline.commit_metadata import WRITER
 from hudi_assets.engine.timeline.instants import WRITES, instant_ms
+from hudi_assets.engine.transaction import flink_job
 
 # A key of a commit's extra metadata begins with the first → who writes such. Read in Hudi's source, not run.
 _WRITERS: Final = {
@@ -24,22 +25,24 @@ _WRITERS: Final = {
     "flink": "Flink",
 }
 _OURS: Final = "hudi-assets"
-_UNNAMED: Final = "Apache Hudi (its commits do not say by which engine)"
+_UNNAMED: Final = "its commits do not say by which engine"
 
 
 def writers(state: TableState) -> tuple[SeenWriter, ...]:
     """Who made the delta commits of the active timeline, the one with the most of them first."""
     found: dict[str, list[str]] = {}
+    left = flink_job.traces(state.storage)
+    unnamed = f"Apache Hudi ({_UNNAMED}; a Flink job left {left[0]})" if left else f"Apache Hudi ({_UNNAMED})"
     for instant in state.timeline.completed(Action.DELTA_COMMIT):
-        found.setdefault(_writer(state.commit(instant).extra), []).append(instant.timestamp)
+        found.setdefault(_writer(state.commit(instant).extra, unnamed), []).append(instant.timestamp)
     seen = [SeenWriter(name, len(times), max(times), name == _OURS) for name, times in found.items()]
     return tuple(sorted(seen, key=lambda one: (-one.commits, one.name)))
 
 
-def _writer(extra: Mapping[str, str]) -> str:
+def _writer(extra: Mapping[str, str], unnamed: str) -> str:
     if WRITER in extra:
         return _OURS
-    return next((name for start, name in _WRITERS.items() if any(key.startswith(start) for key in extra)), _UNNAMED)
+    return next((name for start, name in _WRITERS.items() if any(key.startswith(start) for key in extra)), unnamed)
 
 
 def services(state: TableState) -> tuple[SeenService, ...]:

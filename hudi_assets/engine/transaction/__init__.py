@@ -11,7 +11,7 @@ table, and a `Transaction` is that table under its write lock.
 - `recover`: what each transaction begins with. `clean`, `rollback`, `restore`: carrying out what is published, from
   wherever an earlier attempt stopped; `rollback_plan`: what a rollback takes out. `leftovers`: the same as a cheap
   look. `taken_back`: notes of what was undone, for commits that arrive afterwards.
-- `other_executors`, `late_log_files`: what another engine does meanwhile.
+- `other_executors`, `late_log_files`, `flink_job`: what another engine does meanwhile.
 
 The actions call it. `docs/explanation/concurrency.md` has the protocol and the measurements behind it.
 """

@@ -9,6 +9,41 @@ _ENGINE = "hudi_assets/engine"
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
+        "a rollback takes back what a Flink job may commit when it starts again",
+        f"{_ENGINE}/actions/undo.py",
+        "if flink_job.may_commit(state, target):",
+        "if False:",
+        ("tests/unit/test_validate.py::test_a_flink_jobs_unfinished_write",),
+    ),
+    Breakage(
+        "a write that a stopped Flink job left empty cannot be rolled back",
+        f"{_ENGINE}/transaction/flink_job.py",
+        "goes_on_with(state, write) and bool(all_marked_files(state.storage, write.timestamp))",
+        "goes_on_with(state, write)",
+        ("tests/unit/test_validate.py::test_a_flink_jobs_unfinished_write",),
+    ),
+    Breakage(
+        "the checkpoints' instants of an older Flink job tell of none",
+        f"{_ENGINE}/transaction/flink_job.py",
+        "name.startswith((_VIEW, _CHECKPOINTS))",
+        "name.startswith(_VIEW)",
+        ("tests/unit/test_validate.py::test_a_flink_jobs_unfinished_write",),
+    ),
+    Breakage(
+        "validate names what a running Flink job writes, all the time",
+        f"{_ENGINE}/validate.py",
+        " and not flink_job.goes_on_with(self.state, write):",
+        ":",
+        ("tests/unit/test_validate.py::test_a_flink_jobs_unfinished_write",),
+    ),
+    Breakage(
+        "a write that a Flink job has given up is taken for its current one",
+        f"{_ENGINE}/transaction/flink_job.py",
+        "return not later and bool(traces(state.storage))",
+        "return bool(traces(state.storage))",
+        ("tests/unit/test_validate.py::test_what_a_flink_job_has_given_up",),
+    ),
+    Breakage(
         "a plan does not tell Hudi in which partitions it leaves log files",
         "hudi_assets/engine/actions/compaction/planning.py",
         "left=_left(state, settled))",
