@@ -52,7 +52,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-yarn test-connect test-live test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-yarn test-connect test-live test-flinks-order test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -201,6 +201,14 @@ test-postgres: setup
 test-live: setup
 	@$(ENV) scripts/interop-setup
 	@MINUTES=$(MINUTES) $(ENV) python -m pytest -s tests/live -m live $(ARGS)
+
+# A writer that takes the steps of Hudi's Flink job, in turn with us; with MINUTES given, beside our sensor too.
+test-flinks-order: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) python -m pytest -m interop --timeout 3000 tests/interop/flink $(ARGS)
+ifeq ($(origin MINUTES),command line)
+	@MINUTES=$(MINUTES) $(ENV) python -m pytest -s tests/live/test_in_flinks_order.py -m live $(ARGS)
+endif
 
 # What every store has to do, on disk and on a real MinIO, with faults between it and us; and tables there.
 test-stores: setup

@@ -67,8 +67,12 @@ class Hudi:
         log: Path | None = None,
         jars: Sequence[Path] = (),
         settings: Mapping[str, str] | None = None,
+        script: Path = ROOT / "scripts" / "hudi_server.py",
     ) -> None:
-        """`jars` stand beside the bundle on Spark's class path; `settings` are Spark's, over those of the server."""
+        """`jars` stand beside the bundle on Spark's class path; `settings` are Spark's, over those of the server.
+
+        `script`: one that answers more requests than the server does.
+        """
         self.release = release
         self._scratch = Path(tempfile.mkdtemp(prefix="hudi-interop-"))
         self._log = (log or self._scratch / "server.log").open("ab")
@@ -76,7 +80,7 @@ class Hudi:
         self._process = subprocess.Popen(
             [
                 str(interop_python()),
-                str(ROOT / "scripts" / "hudi_server.py"),
+                str(script),
                 ",".join(map(str, (bundle(release), *jars))),
                 json.dumps(dict(settings or {})),
             ],

@@ -20,7 +20,7 @@ from dagster import DagsterInstance
 from hudi_assets.engine import HudiTable
 from scripts.hudi_client import Hudi
 from tests.live.maintenance import Maintenance
-from tests.live.watch import StreamingWriter, Watch, last_batch
+from tests.live.watch import StreamingWriter, Watch
 from tests.tables.local_session import LocalSession
 
 pytestmark = [pytest.mark.live, pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -184,8 +184,8 @@ def finish(watch: Watch, release: str, seconds: float, metadata: str = "false") 
     watch.snapshot()
     watch.promise()
     counts = watch.counts
-    counts.events = watch.writer.committed(table)
-    counts.commits = last_batch(table) + 1
+    last = watch.writer.last_batch(table)
+    counts.events, counts.commits = watch.writer.events_until(last), last + 1
     wanted = watch.writer.stream().rows(counts.events)
     with Hudi(release) as hudi:
         shown = hudi.read(table.path, options={"hoodie.metadata.enable": metadata}).to_pylist()

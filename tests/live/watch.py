@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hudi_assets.engine import HudiTable
 from hudi_assets.engine.model import Action
@@ -21,6 +21,18 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 Row = tuple[int, int]
 # A guard against a writer that hangs, and no measure: on a busy machine a commit took more than a minute to end.
 _HANGS_S = 900
+
+
+class Writer(Protocol):
+    """A writer that commits batches of `stream`'s events, one after the other."""
+
+    @property
+    def path(self) -> Path: ...
+    def check_alive(self) -> None: ...
+    def stop(self) -> str: ...
+    def stream(self) -> Stream: ...
+    def events_until(self, batch: int) -> int: ...
+    def last_batch(self, table: HudiTable) -> int: ...
 
 
 class StreamingWriter:
@@ -78,19 +90,14 @@ class StreamingWriter:
             return 0
         return int((self.folder / f"checkpoint/offsets/{batch}").read_text().splitlines()[-1]) * self.per_second
 
-    def committed(self, table: HudiTable) -> int:
-        """How many events the completed commits hold."""
-        return self.events_until(last_batch(table))
-
-
-def last_batch(table: HudiTable) -> int:
-    """The last batch that the sink has committed; -1 before the first."""
-    state = table.state()
-    for instant in reversed(state.timeline.completed(Action.DELTA_COMMIT)):
-        noted = json.loads(state.commit(instant).extra.get(_SINK, "{}"))
-        if noted:
-            return max(int(batch) for batch in noted.values())
-    return -1
+    def last_batch(self, table: HudiTable) -> int:
+        """The last batch that the sink has committed; -1 before the first."""
+        state = table.state()
+        for instant in reversed(state.timeline.completed(Action.DELTA_COMMIT)):
+            noted = json.loads(state.commit(instant).extra.get(_SINK, "{}"))
+            if noted:
+                return max(int(batch) for batch in noted.values())
+        return -1
 
 
 def rows_of(tasks: list[ReadTask]) -> dict[str, Row]:
@@ -145,16 +152,16 @@ class LongRead:
 class Watch:
     """Looks at a table that the writer goes on writing, and compares it with the oracle."""
 
-    writer: StreamingWriter
+    writer: Writer
     table: HudiTable
     counts: Counts = field(default_factory=Counts)
     _long: LongRead | None = None
 
     def snapshot(self) -> None:
         """The snapshot is that of some moment between the looks before and after it."""
-        before = last_batch(self.table)
+        before = self.writer.last_batch(self.table)
         found = rows_of(self.table.snapshot_tasks())
-        self._is_of(found, before, last_batch(self.table))
+        self._is_of(found, before, self.writer.last_batch(self.table))
         self.counts.snapshots += 1
 
     def _is_of(self, found: Mapping[str, Row], before: int, after: int) -> None:
@@ -171,12 +178,12 @@ class Watch:
 
     def promise(self) -> None:
         """The read-optimized view holds, of every key, what was ingested up to the freshness, or something later."""
-        batch = last_batch(self.table)
+        batch = self.writer.last_batch(self.table)
         freshness = self.table.freshness().freshness
         if freshness is None:
             return
         shown = rows_of(self.table.read_optimized_tasks())
-        now = self._written(last_batch(self.table))
+        now = self._written(self.writer.last_batch(self.table))
         known = {(one.key, one.ts, one.number) for one in now}
         strange = {key: row for key, row in shown.items() if (key, *row) not in known}
         assert not strange, f"nobody wrote {strange}"
@@ -200,6 +207,6 @@ class Watch:
         if self._long is not None:
             self._is_of(rows_of(self._long.tasks), self._long.before, self._long.after)
             self.counts.long_reads += 1
-        before = last_batch(self.table)
+        before = self.writer.last_batch(self.table)
         tasks = self.table.snapshot_tasks()
-        self._long = LongRead(tasks, before, last_batch(self.table), time.monotonic() + seconds)
+        self._long = LongRead(tasks, before, self.writer.last_batch(self.table), time.monotonic() + seconds)
