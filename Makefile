@@ -12,6 +12,7 @@
 # make test-stores-spark, test-stores-hudi    tables in buckets through Spark, and beside Apache Hudi; fetch 690 and 281 MB once
 # make test-postgres    Dagster's instance on PostgreSQL: a real daemon and code server, ticks, a run
 # make test-zookeeper    Hudi's lock in ZooKeeper, on a real server and beside Curator
+# make test-trino    what Trino, DuckDB, PyArrow and hudi-rs show of a table; fetches 821 MB once
 # make bench  against Apache Hudi, hudi-rs and the bare cost, as ratios   (ROWS=2000000 RUNS=3 WORK=trips ONLY=row,row)
 # make bench-page, bench-further, bench-store    its result into docs/reference/benchmarks.md; growth, planning of many files, looking; in a bucket
 # make sql    spark-sql on the same catalog
@@ -52,7 +53,7 @@ endif
 AT_STORE := $(if $(filter s3://% s3a://%,$(WAREHOUSE)),scripts/with-hadoop-aws)
 
 .DEFAULT_GOAL := setup
-.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-yarn test-connect test-live test-flinks-order test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
+.PHONY: setup spark-classes run ui sql test test-quick test-wheel test-together test-sparks test-alone test-thorough test-interop test-interop-slice test-zoo test-spark35 test-newest-dagster test-property test-lives test-races test-kills test-cluster test-yarn test-connect test-live test-flinks-order test-postgres test-stores test-hdfs test-emulators test-stores-spark test-stores-hudi test-zookeeper test-trino test-fuzz test-breakages bench bench-page bench-further bench-store lint format ci lock clean distclean
 
 setup:
 	@$(SETUP)
@@ -244,6 +245,12 @@ test-stores-hudi: setup
 # Hudi's lock in ZooKeeper: who waits for whom, and what a holder's death frees. `make test` runs a slice of it.
 test-zookeeper: setup
 	@$(ENV) python -m pytest tests/zookeeper $(ARGS)
+
+# What other readers show of a table, Trino on a real metastore among them, as docs/reference/readers.md says.
+test-trino: setup
+	@$(ENV) scripts/interop-setup
+	@$(ENV) scripts/trino-setup
+	@$(ENV) python -m pytest -m interop --timeout 1800 tests/interop/trino $(ARGS)
 
 # Damaged and hostile files of every kind.
 test-fuzz: setup

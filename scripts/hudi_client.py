@@ -157,6 +157,10 @@ class Hudi:
         """Hudi's cleaner, keeping `retained` file versions of each file group."""
         self.ask("clean", path=str(path), retained=retained)
 
+    def sync(self, path: Path | str, options: Mapping[str, str]) -> None:
+        """Hudi's Hive sync, with these options of hoodie.datasource.hive_sync."""
+        self.ask("sync", path=str(path), options=dict(options))
+
     def timeline(self, path: Path | str) -> list[tuple[str, str, str]]:
         """(instant, action, state) of the active timeline, as Hudi's classes read it."""
         return [(i[0], i[1], i[2]) for i in self.ask("timeline", path=str(path))["instants"]]

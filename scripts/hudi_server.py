@@ -136,6 +136,18 @@ class Server:
         )
         return {"cleaned": [row.asDict() for row in self._spark.sql(procedure).collect()]}
 
+    def sync(self, request: Request) -> Answer:
+        """Hudi's Hive sync of the table at `path`, with `options` of hoodie.datasource.hive_sync."""
+        jvm = self._spark.sparkContext._jvm
+        properties = jvm.java.util.Properties()
+        for key, value in request["options"].items():
+            properties.setProperty(f"hoodie.datasource.hive_sync.{key}", value)
+        properties.setProperty("hoodie.datasource.meta.sync.base.path", request["path"])
+        tool = jvm.org.apache.hudi.hive.HiveSyncTool(properties, self._spark.sparkContext._jsc.hadoopConfiguration())
+        tool.syncHoodieTable()
+        tool.close()
+        return {}
+
     def timeline(self, request: Request) -> Answer:
         """The active timeline as Hudi's own classes see it: [instant, action, state] in order."""
         instants = self._meta_client(request["path"]).getActiveTimeline().getInstants()
