@@ -94,10 +94,11 @@ class Clustered:
             self.executes(plan)
             plan = self.plan(minute)
 
-    def same(self, step: str, before: Rows | None = None) -> Rows:
-        """Hudi's four queries are ours, the snapshot is that of before, and the freshness is true."""
+    def same(self, step: str, before: Rows | None = None, *, past: bool = True) -> Rows:
+        """Hudi's views are ours (`past`: all four queries), the snapshot is that of before, the freshness is true."""
         hudi_rs = not self.pending() and not self.table.state().timeline.pending_compactions
-        snapshot = Beside(self.table, self.hudi).check(step, hudi_rs=hudi_rs, every=3)
+        beside = Beside(self.table, self.hudi)
+        snapshot = beside.check(step, hudi_rs=hudi_rs, every=3) if past else beside.views(step, hudi_rs=hudi_rs)
         if before is not None:
             # A clustering rewrites rows, and leaves whose commit they are of.
             unlike = differences(before, snapshot)
@@ -140,5 +141,33 @@ def test_their_clustering_first(table: Clustered) -> None:
     table.same("clustered", before)
     table.writes((0, 5, 12), 120)
     before = table.same("written again")
+    table.compacts(200)
+    table.same("compacted", before)
+
+
+@pytest.mark.parametrize("first", ["we execute", "they execute"])
+def test_our_plan_first(first: str, table: Clustered) -> None:
+    """Hudi's clustering passes over the file groups of a pending compaction, ours too."""
+    before = table.same("written", past=False)
+    plan = table.planned(31.5)  # of partitions a, b and c: not what minute 60 brought
+    table.clusters("schedule")
+    involved = {(operation.partition, operation.file_id) for operation in plan.operations}
+    clustered = table.pending()
+    if first == "we execute":
+        table.executes(plan)
+        table.same("we executed", before, past=False)
+        assert table.clusters("execute") == clustered
+    else:
+        assert table.clusters("execute") == clustered
+        gone = set(table.table.state().replaced)
+        assert not gone & involved
+        table.executes(plan)
+    table.same("both executed", before)
+    table.writes((0, 1, 2, 13), 120)
+    before = table.same("written again", past=False)
+    assert table.clusters("scheduleandexecute")
+    table.same("clustered again", before, past=False)
+    table.writes((0, 1, 5), 150)
+    before = table.same("written at last", past=False)
     table.compacts(200)
     table.same("compacted", before)
