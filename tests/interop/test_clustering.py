@@ -29,6 +29,7 @@ SETTINGS = {
     "hudi_assets.query.grace": "0s",
     DATA_LATENCY: "30d",
 }
+INLINE = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "2"}
 KINDS = [("0.15.0", "6"), ("1.2.0", "9")]
 FIXTURES = {"0.15.0": "hudi_0_15", "1.2.0": "hudi_1_2"}
 
@@ -53,9 +54,9 @@ class Clustered:
         version = {"hoodie.write.table.version": self.version, "hoodie.write.auto.upgrade": "false"}
         return {**hudi_options(name="t"), **version, "hoodie.index.type": "SIMPLE"}
 
-    def writes(self, numbers: Iterable[int], minute: float) -> None:
+    def writes(self, numbers: Iterable[int], minute: float, **more: str) -> None:
         self.mark += 1
-        self.hudi.write(self.path, rows(numbers, lambda n: minute + n / 100, self.mark), self.options)
+        self.hudi.write(self.path, rows(numbers, lambda n: minute + n / 100, self.mark), {**self.options, **more})
 
     def begins(self) -> None:
         self.writes(range(12), 0)
@@ -171,3 +172,14 @@ def test_our_plan_first(first: str, table: Clustered) -> None:
     before = table.same("written at last", past=False)
     table.compacts(200)
     table.same("compacted", before)
+
+
+def test_inline_clustering_between_our_compactions(table: Clustered) -> None:
+    for turn in range(4):
+        table.writes((turn, turn + 3, turn + 5, 20 + turn), 90 + 30 * turn, **INLINE)
+        before = table.same(f"written {turn}", past=False)
+        plan = table.plan(100 + 30 * turn)
+        if isinstance(plan, Plan):
+            table.executes(plan)
+        table.same(f"compacted {turn}", before, past=turn == 3)
+    assert table.clusterings()
