@@ -148,7 +148,7 @@ def test_their_clustering_first(table: Clustered) -> None:
 
 @pytest.mark.parametrize("first", ["we execute", "they execute"])
 def test_our_plan_first(first: str, table: Clustered) -> None:
-    """Hudi's clustering passes over the file groups of a pending compaction, ours too."""
+    """Hudi's clustering passes over the file groups of a pending compaction, ours too. Here that is all of them."""
     before = table.same("written", past=False)
     plan = table.planned(31.5)  # of partitions a, b and c: not what minute 60 brought
     table.clusters("schedule")
