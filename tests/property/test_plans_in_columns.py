@@ -185,7 +185,9 @@ def answer(planner: CompactionPlanner, state: TableState, threshold: int | None)
 
 @pytest.mark.usefixtures("_in_columns")
 @pytest.mark.parametrize("version", [6, 8, 9])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(LOGS, min_size=4, max_size=9, unique_by=lambda log: (log.partition, log.group)),
     COMMITS,
