@@ -65,7 +65,6 @@ class Deletes:
 
 
 LogRecords = Rows | Deletes
-_NOBODY = np.empty(0, np.int64)
 
 
 def merge(
@@ -102,7 +101,7 @@ def merge(
     base_rows = start.filter(pa.array(~gone)) if gone.any() else start
     taken = take(logs, np.sort(winners.places[whole]))
     parts = [base_rows, *(rows_of(block) for block in taken if isinstance(block, Rows))]
-    places, times = winners.repeated(matched.replacing) if first is None else (_NOBODY, _NOBODY)
+    places, times = winners.repeated(matched.replacing)
     alone = np.isin(places, winners.places[whole])
     for place, more in zip(places[alone].tolist(), times[alone].tolist(), strict=True):
         (block,) = take(logs, np.array([place]))

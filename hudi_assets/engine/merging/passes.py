@@ -186,7 +186,7 @@ class SliceMerge:
         self._mark([matched.replaced for matched in found], [matched.later for matched in found])
         replacing = np.concatenate([_NOBODY, *(matched.replacing for matched in found)])
         shown, tombstones = winners.outcome(np.concatenate([_NOBODY, *(m.beaten for m in found)]), replacing)
-        places, times = winners.repeated(replacing) if first is None else (_NOBODY, _NOBODY)
+        places, times = winners.repeated(replacing)
         if self._only or self.gaps is not None:
             base = None if self.gaps is None else kept_together(kept)
             filling, partial = find_filling(heads, winners, shown, base, self.mode, self._names)

@@ -191,11 +191,10 @@ class Winners:
 
     def repeated(self, replacing: npt.NDArray[np.int64]) -> tuple[Places, npt.NDArray[np.int64]]:
         """The places of rows that replace several base rows, ascending, and how often more than once each."""
-        numbers, times = np.unique(replacing, return_counts=True)
-        again = (times > 1) & ~self.deleted[numbers]
-        places = self.places[numbers[again]]
-        order = np.argsort(places)
-        return places[order], times[again][order] - 1
+        times = np.bincount(replacing, minlength=len(self.places))
+        numbers = np.flatnonzero((times > 1) & ~self.deleted)
+        numbers = numbers[np.argsort(self.places[numbers])]
+        return self.places[numbers], times[numbers] - 1
 
 
 def find_winners(heads: Sequence[Head], mode: MergeMode, *, alive: bool = False) -> Winners:
